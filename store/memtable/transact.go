@@ -1,0 +1,183 @@
+package memtable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+// Limits of a transaction.
+const (
+	maxTransaction      = 100
+	maxTransactionBytes = 4 * 1024 * 1024
+	tokenLifetime       = 10 * time.Minute
+)
+
+// tokens remembers the transactions that succeeded under a client request
+// token.
+type tokens struct {
+	byToken map[string]transaction
+	order   []string // oldest first
+}
+
+type transaction struct {
+	request fingerprint
+	at      time.Duration
+}
+
+// find forgets what is too old and then looks the token up.
+func (t *tokens) find(token string, now time.Duration) (transaction, bool) {
+	for len(t.order) > 0 && now-t.byToken[t.order[0]].at >= tokenLifetime {
+		delete(t.byToken, t.order[0])
+		t.order = t.order[1:]
+	}
+	known, found := t.byToken[token]
+	return known, found
+}
+
+func (t *tokens) remember(token string, x transaction) {
+	if t.byToken == nil {
+		t.byToken = make(map[string]transaction)
+	}
+	t.byToken[token] = x
+	t.order = append(t.order, token)
+}
+
+// TransactWriteItems applies all writes or none. A repeated token with the
+// same items is a success that changes nothing, for ten minutes after the
+// first; with other items it is an IdempotentParameterMismatchException. A
+// cancelled transaction is not remembered.
+func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return call(ctx, db, "TransactWriteItems", func() (*dynamodb.TransactWriteItemsOutput, error) {
+		if err := demand("TransactWriteItems", required{"TransactItems", in.TransactItems != nil}); err != nil {
+			return nil, err
+		}
+		parts, err := partsOf(in.TransactItems)
+		if err != nil {
+			return nil, err
+		}
+		writes, err := db.transaction(parts)
+		if err != nil {
+			return nil, err
+		}
+		token, now := aws.ToString(in.ClientRequestToken), db.options.Now()
+		request := fingerprintOf(parts)
+		if token != "" {
+			if known, found := db.tokens.find(token, now); found {
+				if known.request != request {
+					return nil, &types.IdempotentParameterMismatchException{Message: aws.String(
+						"Request parameters do not match those of an earlier request with the same client token")}
+				}
+				return repeated(in.ReturnConsumedCapacity, writes), nil
+			}
+		}
+		changes, err := tryAll(writes)
+		if err != nil {
+			return nil, err
+		}
+		cost := make(map[string]float64)
+		for _, c := range changes {
+			c.apply()
+			cost[c.write.table.name()] += 2 * c.units()
+		}
+		if token != "" {
+			db.tokens.remember(token, transaction{request, now})
+		}
+		return &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: written(in.ReturnConsumedCapacity, cost)}, nil
+	})
+}
+
+// written reports a transaction's cost, which names the write units again.
+func written(wanted types.ReturnConsumedCapacity, cost map[string]float64) []types.ConsumedCapacity {
+	all := consumedTables(wanted, cost)
+	for i := range all {
+		all[i].WriteCapacityUnits = aws.Float64(*all[i].CapacityUnits)
+	}
+	return all
+}
+
+// repeated answers a known token: nothing is written, the items are read.
+func repeated(wanted types.ReturnConsumedCapacity, writes []*write) *dynamodb.TransactWriteItemsOutput {
+	cost := make(map[string]float64)
+	for _, w := range writes {
+		size := 0
+		if r := w.table.row(w.key); r != nil {
+			size = r.size
+		}
+		cost[w.table.name()] += 2 * units(size, readUnitBytes)
+	}
+	all := consumedTables(wanted, cost)
+	for i := range all {
+		all[i].ReadCapacityUnits = aws.Float64(*all[i].CapacityUnits)
+	}
+	return &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: all}
+}
+
+// transaction makes the writes of a request and refuses what the service
+// refuses before it looks at any item.
+func (db *DB) transaction(parts []part) ([]*write, error) {
+	type target struct {
+		table *table
+		key   key
+	}
+	seen := make(map[target]bool, len(parts))
+	writes := make([]*write, len(parts))
+	for i, p := range parts {
+		w, err := p.write(db)
+		if err != nil {
+			return nil, err
+		}
+		if seen[target{w.table, w.key}] {
+			return nil, invalid("Transaction request cannot include multiple operations on one item")
+		}
+		seen[target{w.table, w.key}] = true
+		writes[i] = w
+	}
+	return writes, nil
+}
+
+// tryAll tries every write on the items as they are now. If one is refused,
+// all are, with a reason each.
+func tryAll(writes []*write) ([]change, error) {
+	changes := make([]change, len(writes))
+	reasons := make([]types.CancellationReason, len(writes))
+	refused, size := false, 0
+	for i, w := range writes {
+		c, err := w.try()
+		changes[i], reasons[i] = c, reason(err)
+		refused = refused || err != nil
+		if w.next != nil {
+			size += outbox.ItemSize(c.after)
+		}
+	}
+	if refused {
+		return nil, cancelled(reasons)
+	}
+	if size > maxTransactionBytes {
+		return nil, invalid("Transaction is too large: the items have %d bytes, the limit is %d", size, maxTransactionBytes)
+	}
+	return changes, nil
+}
+
+// reason says in a transaction's terms how one write fared.
+func reason(err error) types.CancellationReason {
+	var condition *types.ConditionalCheckFailedException
+	var service smithy.APIError
+	switch {
+	case err == nil:
+		return types.CancellationReason{Code: aws.String("None")}
+	case errors.As(err, &condition):
+		return types.CancellationReason{
+			Code: aws.String("ConditionalCheckFailed"), Message: condition.Message, Item: condition.Item}
+	case errors.As(err, &service):
+		return types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(service.ErrorMessage())}
+	}
+	return types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(err.Error())}
+}
