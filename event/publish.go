@@ -1,0 +1,121 @@
+package event
+
+import "time"
+
+// BucketWoken: the bucket looks for messages, and why.
+type BucketWoken struct {
+	Bucket int
+	Cause  string // "poll", "notification", "full batch"
+}
+
+// BatchFetched: rows of a bucket were read.
+type BatchFetched struct {
+	Bucket    int
+	Rows      int
+	Bytes     int
+	Refetched int // rows that this actor had fetched before and not removed
+}
+
+// GapProbed: one gap in the sequence was probed.
+type GapProbed struct {
+	Bucket   int
+	From, To int64 // the missing numbers, both included
+	Filled   bool  // a message had appeared in it
+}
+
+// RecordAcknowledged: the broker has one record, and its row may be deleted.
+type RecordAcknowledged struct {
+	Bucket   int
+	Sequence int64
+	Topic    string
+	Lag      time.Duration // from the message's CreatedAt to now
+}
+
+// BatchPublished: a batch has an outcome for each of its rows.
+type BatchPublished struct {
+	Bucket       int
+	Rows         int
+	Acknowledged int // rows of the contiguous acknowledged prefix
+	Took         time.Duration
+}
+
+// BatchRemoved: the acknowledged rows of a batch were deleted.
+type BatchRemoved struct {
+	Bucket int
+	Rows   int
+	Last   int64 // the highest sequence removed
+}
+
+// RecordRejected: the broker refused one record for its own sake.
+type RecordRejected struct {
+	Bucket   int
+	Sequence int64
+	Message  string // message id
+	Topic    string
+	Code     string // the broker's or the client's code and the limit it names
+	Alone    bool   // it was the only record of its request, so the rejection counts
+}
+
+// PublishFailed: rows of a bucket came back without an acknowledgement.
+type PublishFailed struct {
+	Bucket int
+	Rows   int
+	Class  string // rejected, retriable, ambiguous, fatal, fenced
+	Code   string
+}
+
+// PublishRecovered: the bucket's first acknowledged row after failures.
+type PublishRecovered struct {
+	Bucket int
+	After  time.Duration
+}
+
+// DeleteFailed: acknowledged rows could not be deleted; they stay and are
+// published again.
+type DeleteFailed struct {
+	Bucket int
+	Rows   int
+	Err    error
+}
+
+// BrokerUnreachable: no broker answers.
+type BrokerUnreachable struct{ Reason string }
+
+// BrokerReached: a broker answered, for the first time or again.
+type BrokerReached struct{ After time.Duration }
+
+// ProducerOpened: a producer was created.
+type ProducerOpened struct {
+	Producer int
+	Careful  bool
+}
+
+// ProducerFailed: a producer met a fatal error and is swapped for a new one.
+type ProducerFailed struct {
+	Producer    int
+	Code        string
+	Outstanding int
+}
+
+// ProducerRetired: a producer takes no more records and is closed.
+type ProducerRetired struct {
+	Producer    int
+	Reason      string
+	Outstanding int // records without a report; they may still be appended
+}
+
+func (BucketWoken) EventName() string        { return "bucket.woken" }
+func (BatchFetched) EventName() string       { return "batch.fetched" }
+func (GapProbed) EventName() string          { return "gap.probed" }
+func (RecordAcknowledged) EventName() string { return "record.acknowledged" }
+func (BatchPublished) EventName() string     { return "batch.published" }
+func (BatchRemoved) EventName() string       { return "batch.removed" }
+func (RecordRejected) EventName() string     { return "record.rejected" }
+func (PublishFailed) EventName() string      { return "publish.failed" }
+func (PublishRecovered) EventName() string   { return "publish.recovered" }
+func (DeleteFailed) EventName() string       { return "delete.failed" }
+func (BrokerUnreachable) EventName() string  { return "broker.unreachable" }
+func (BrokerReached) EventName() string      { return "broker.reached" }
+func (ProducerOpened) EventName() string     { return "producer.opened" }
+func (ProducerFailed) EventName() string     { return "producer.failed" }
+func (ProducerRetired) EventName() string    { return "producer.retired" }

@@ -1,0 +1,110 @@
+package event
+
+import "time"
+
+// RelayStarted: the relay's actors run; nothing has been sent yet.
+type RelayStarted struct{ Incarnation string }
+
+// RelayReady: the first coordination round was completed.
+type RelayReady struct{ After time.Duration }
+
+// RelayStopping: the relay drains its buckets. Err is why it stops by itself,
+// nil when it was asked to.
+type RelayStopping struct{ Err error }
+
+// RelayStopped: the last actor has ended. Unreleased is the number of buckets
+// whose leases were left to lapse since something may still be published.
+type RelayStopped struct {
+	Unreleased int
+	Err        error
+}
+
+// RelayReplaced: another process runs under our id with a higher incarnation;
+// this one ends and writes nothing more (protocol.md section 3, Incarnation).
+type RelayReplaced struct{ Incarnation, By string }
+
+// RoundCompleted: one coordination round has read and planned.
+type RoundCompleted struct {
+	Active      int // relays that count, ourselves included
+	Owned       int // buckets with a bucket actor of ours
+	StandbyRank int // -1 with a share or anything owned
+	Took        time.Duration
+}
+
+// HeartbeatRefused: our record already carries a later timestamp, so this
+// round claims nothing. Ahead is by how much the record is ahead of our clock.
+type HeartbeatRefused struct{ Ahead time.Duration }
+
+// HeartbeatAccepted: the first heartbeat that was accepted after refused ones.
+type HeartbeatAccepted struct{}
+
+// CoordinationFailed: a heartbeat or a read of the coordination partition has
+// failed; leases are kept with the expiry that was last written.
+type CoordinationFailed struct {
+	Request string
+	Err     error
+}
+
+// CoordinationRecovered: the first coordination request that was answered
+// after failed ones.
+type CoordinationRecovered struct{}
+
+// LeaseUnreadable: a lease item cannot be read; nobody may claim its bucket.
+type LeaseUnreadable struct {
+	Item string // the item's sort key
+	Err  error
+}
+
+// BucketCountMismatch: a message is stamped with another bucket count; the
+// relay stops (protocol.md section 3, Misconfiguration).
+type BucketCountMismatch struct {
+	Bucket   int
+	Sequence int64
+	Stamped  int // the writer's count
+	Ours     int // the relay's count
+}
+
+// ActorFailed: an actor panicked and was stopped; a bucket is resumed by a
+// fresh actor after Pause.
+type ActorFailed struct {
+	Actor  string
+	Reason string
+	Pause  time.Duration
+}
+
+// RequestCompleted: one request to the table has ended, whatever its outcome.
+type RequestCompleted struct {
+	Request  string // the request's stable name, such as "keep"
+	Bucket   int    // -1 when it concerns no single bucket
+	Outcome  string // done, refused, retriable, ambiguous
+	Took     time.Duration
+	Capacity float64 // capacity units, as the service reported them
+}
+
+// StoreThrottled: the table throttles requests of a lane.
+type StoreThrottled struct {
+	Lane    string
+	Request string
+	Bucket  int // -1 when it concerns no single bucket
+}
+
+// StoreUnthrottled: the first request of a lane that was applied after
+// throttled ones.
+type StoreUnthrottled struct{ Lane string }
+
+func (RelayStarted) EventName() string          { return "relay.started" }
+func (RelayReady) EventName() string            { return "relay.ready" }
+func (RelayStopping) EventName() string         { return "relay.stopping" }
+func (RelayStopped) EventName() string          { return "relay.stopped" }
+func (RelayReplaced) EventName() string         { return "relay.replaced" }
+func (RoundCompleted) EventName() string        { return "round.completed" }
+func (HeartbeatRefused) EventName() string      { return "heartbeat.refused" }
+func (HeartbeatAccepted) EventName() string     { return "heartbeat.accepted" }
+func (CoordinationFailed) EventName() string    { return "coordination.failed" }
+func (CoordinationRecovered) EventName() string { return "coordination.recovered" }
+func (LeaseUnreadable) EventName() string       { return "lease.unreadable" }
+func (BucketCountMismatch) EventName() string   { return "bucketcount.mismatch" }
+func (ActorFailed) EventName() string           { return "actor.failed" }
+func (RequestCompleted) EventName() string      { return "request.completed" }
+func (StoreThrottled) EventName() string        { return "store.throttled" }
+func (StoreUnthrottled) EventName() string      { return "store.unthrottled" }

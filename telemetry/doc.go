@@ -1,0 +1,8 @@
+// Package telemetry holds the readers of events that are made for people. Log
+// writes one zerolog line for each event that deserves attention.
+//
+// A reader sees nothing but package event: it never asks the store or an
+// actor, and no actor knows of it. Readers run inside the actors that emit, so
+// they take a short lock at most, start no goroutine and read no clock: time is
+// what the events' envelopes say.
+package telemetry
