@@ -1,0 +1,262 @@
+package bucket
+
+import (
+	"fmt"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// core is one bucket's tenure without I/O: a message in, effects out.
+type core struct {
+	cfg     Config
+	machine *fsm.Machine
+	lease   lease
+	batch   *batch // nil: none; a window of depth one
+
+	// expected is the sequence behind the longest prefix that this tenure has
+	// removed; a jump over it is a gap.
+	// Invariant: never falls, at least 1.
+	expected int64
+	// fetched is the highest sequence that was ever read in this tenure.
+	fetched int64
+	// woken is why the bucket is looked at again as soon as the batch has ended;
+	// empty: it is not.
+	woken string
+	// failures counts failed cycles in a row; one that removed a row, or found
+	// the bucket empty, clears it.
+	failures int
+	failing  actors.Instant // since when rows come back unacknowledged; zero: they do not
+	blocked  block
+
+	withheldSince actors.Instant
+	pausedSince   actors.Instant
+	yielding      bool // draining ends in a release, not in waiting for one
+	quiesced      bool // the coordinator was told that nothing is in flight
+
+	discovering uint64 // token of the Discover under way, 0: none
+	lastToken   uint64
+	lastBatch   uint64
+	timers      [timerKinds]uint64 // the number of the latest timer of each kind
+
+	now     actors.Instant // of the present step
+	effects []effect
+}
+
+// block is the row at which the bucket stays.
+type block struct {
+	sequence int64 // 0: the row's sort key itself cannot be read
+	reason   string
+	since    actors.Instant
+}
+
+func newCore(cfg Config) *core {
+	// Batches of an earlier tenure have other numbers.
+	return &core{cfg: cfg, machine: fsm.NewBucket(), expected: 1, lastBatch: uint64(cfg.Claim) << 32}
+}
+
+// step takes one message and returns what is to be done, in order. The slice is
+// good until the next step.
+func (c *core) step(now actors.Instant, message any) []effect {
+	c.now, c.effects = now, c.effects[:0]
+	if c.machine.In(fsm.Released, fsm.Lost) {
+		return nil
+	}
+	switch m := message.(type) {
+	case Claim:
+		c.lease.read = m.Lease
+		c.claim(m.Round)
+	case Resume:
+		c.lease.read = &m.Lease
+		c.lease.seen, c.lease.resuming = m.Lease.Expires, true
+		c.keep(m.Round)
+	case Attend:
+		c.attend(m)
+	case Carry:
+		c.carry(m.Round)
+	case Quiesce:
+		c.drain(Hold)
+	case Wake:
+		c.wake("notification")
+	case Rebind:
+		c.rebind()
+	case actors.Replied:
+		c.replied(m)
+	case publisher.Published:
+		c.published(m)
+	case pollDue:
+		if m.number == c.timers[pollTimer] {
+			c.poll()
+		}
+	case retryDue:
+		if m.number == c.timers[retryTimer] {
+			c.retry()
+		}
+	case lapseDue:
+		if m.number == c.timers[lapseTimer] {
+			c.lapse()
+		}
+	default:
+		panic(fmt.Sprintf("bucket: unknown message %T", message))
+	}
+	c.settle()
+	c.checkInvariants()
+	return c.effects
+}
+
+// replied sorts a reply by its token; one that nobody waits for is ignored.
+func (c *core) replied(m actors.Replied) {
+	switch {
+	case m.Token == c.lease.token && m.Token != 0:
+		c.leaseReplied(m)
+	case m.Token == c.discovering && m.Token != 0:
+		c.discovering = 0
+		if found, ok := m.Reply.Result.(store.Discovered); ok && found.Waiting {
+			c.wake("poll")
+		}
+	case c.batch != nil && c.batch.awaits(m.Token):
+		c.batchReplied(m)
+	}
+}
+
+// settle does what follows from the state after each message: a bucket that is
+// ready begins a batch, one that drains and has nothing in flight goes on.
+func (c *core) settle() {
+	switch {
+	case c.machine.In(fsm.Owned, fsm.Blocked) && c.batch == nil && c.woken != "":
+		c.begin()
+	case c.machine.In(fsm.Draining) && c.batch == nil && c.lease.token == 0:
+		c.drained()
+	}
+}
+
+// wake asks for a look at the bucket's head, now or when the batch has ended.
+func (c *core) wake(cause string) {
+	if c.machine.In(fsm.Owned, fsm.Blocked, fsm.Withheld, fsm.Paused, fsm.Claiming) {
+		c.woken = cause
+	}
+}
+
+// poll looks for messages, cheaply, and keeps its own time.
+func (c *core) poll() {
+	if !c.machine.In(fsm.Owned, fsm.Blocked) {
+		return
+	}
+	c.arm(pollTimer, c.cfg.PollInterval, 0)
+	if c.batch != nil || c.discovering != 0 || !c.valid() {
+		return
+	}
+	c.discovering = c.do(store.Discover{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})
+}
+
+// drain ends fetching for good. What is published is still deleted.
+func (c *core) drain(verdict Verdict) {
+	c.yielding = c.yielding || verdict == Yield
+	if c.machine.In(fsm.Draining, fsm.Releasing) {
+		return
+	}
+	c.fire(fsm.Drain)
+	c.emit(event.BucketDraining{Bucket: c.cfg.Bucket})
+	c.woken, c.discovering = "", 0
+	c.effects = append(c.effects, disarm{pollTimer})
+	if c.batch != nil && c.batch.machine.In(fsm.Fetching, fsm.Probing, fsm.BackingOff) {
+		c.dropBatch()
+	}
+}
+
+// drained: nothing is in flight and no lease write is under way.
+func (c *core) drained() {
+	switch {
+	case c.yielding && c.lease.seen != 0:
+		c.release()
+	case !c.yielding && !c.quiesced:
+		c.quiesced = true
+		c.tellCoordinator(Quiesced{c.cfg.Bucket, c.cfg.Claim})
+	}
+}
+
+// end stops the actor; the machine is in one of its ends.
+func (c *core) end() {
+	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
+		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
+	}
+	c.batch = nil
+	c.tellCoordinator(Ended{c.cfg.Bucket, c.cfg.Claim})
+	c.effects = append(c.effects, stop{})
+}
+
+// pauseOrResume follows what an operator wrote on the lease, as it was last
+// read.
+func (c *core) pauseOrResume() {
+	lease := c.lease.read
+	if lease == nil {
+		return
+	}
+	paused := lease.PausedUntil > c.now.Ticks()
+	switch {
+	case paused && c.machine.In(fsm.Owned, fsm.Withheld, fsm.Blocked):
+		c.fire(fsm.Pause)
+		c.pausedSince = c.now
+		c.emit(event.BucketPaused{
+			Bucket: c.cfg.Bucket, Until: lease.PausedUntil.Time(), By: lease.PausedBy, Reason: lease.PauseReason,
+		})
+		c.abandon()
+	case !paused && c.machine.In(fsm.Paused):
+		c.fire(fsm.Resume)
+		c.emit(event.BucketResumed{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.pausedSince, c.now)})
+		c.start()
+	}
+}
+
+// blockAt stays at a row and says so, once.
+func (c *core) blockAt(sequence int64, reason string) {
+	if !c.machine.In(fsm.Owned) {
+		return
+	}
+	c.fire(fsm.Block)
+	c.blocked = block{sequence: sequence, reason: reason, since: c.now}
+	c.emit(event.BucketBlocked{Bucket: c.cfg.Bucket, Sequence: sequence, Reason: reason})
+}
+
+// unblock goes on: the row that blocked is out of the way.
+func (c *core) unblock() {
+	if !c.machine.In(fsm.Blocked) {
+		return
+	}
+	c.fire(fsm.Unblock)
+	c.emit(event.BucketUnblocked{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.blocked.since, c.now)})
+	c.blocked = block{}
+}
+
+// fire takes a transition of the bucket's machine. An illegal one is a broken
+// invariant.
+func (c *core) fire(e fsm.Event) { c.transition(c.machine, e) }
+
+func (c *core) transition(m *fsm.Machine, e fsm.Event) {
+	from := m.State()
+	if err := m.Fire(e); err != nil {
+		panic(err)
+	}
+	c.emit(event.StateChanged{
+		Bucket: c.cfg.Bucket, Machine: m.Name(), Event: string(e), From: string(from), To: string(m.State()),
+	})
+}
+
+func (c *core) do(r store.Request) uint64 {
+	c.lastToken++
+	c.effects = append(c.effects, do{request: r, token: c.lastToken})
+	return c.lastToken
+}
+
+func (c *core) emit(e event.Event) { c.effects = append(c.effects, emit{e}) }
+
+func (c *core) tellCoordinator(message any) {
+	c.effects = append(c.effects, tellCoordinator{message})
+}
+
+func (c *core) tellPublisher(message any) {
+	c.effects = append(c.effects, tellPublisher{message})
+}

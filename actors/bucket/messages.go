@@ -1,0 +1,135 @@
+package bucket
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// Config is what one bucket actor is told at its birth.
+type Config struct {
+	Bucket      int
+	BucketCount int
+	Relay       string // our relay id
+	Incarnation string // of this process
+	Claim       int64  // the tenure's number, unique within the incarnation, from 1
+
+	BatchSize     int           // rows
+	MaxBatchBytes int           // bytes, by DynamoDB's rules; at least one row
+	PollInterval  time.Duration // between two looks at an idle bucket
+	ErrorBackoff  time.Duration // the first pause after a failure; doubled up to maxBackoff
+
+	LeaseDuration      time.Duration
+	LeaseRenewInterval time.Duration
+	MaxClockSkew       time.Duration
+
+	Coordinator *actor.PID
+	Publisher   *actor.PID
+}
+
+// Round is what a coordination round means for lease writes.
+type Round struct {
+	// Now is the instant at which the round began: expiries and local validity
+	// count from it.
+	Now actors.Instant
+	// ReadAt is the instant at which the round's read was sent. A lease write
+	// that was under way at or after it may be missing from what was read.
+	ReadAt actors.Instant
+}
+
+// Commands.
+type (
+	// Claim begins a tenure by claiming a free lease; Lease is nil when there is
+	// no lease item yet.
+	Claim struct {
+		Round Round
+		Lease *store.Lease
+	}
+
+	// Resume begins a tenure by keeping a lease that names us already.
+	Resume struct {
+		Round Round
+		Lease store.Lease
+	}
+
+	// Attend tells of a round and of the lease that it read; Lease is nil when
+	// there is no lease item.
+	Attend struct {
+		Round   Round
+		Lease   *store.Lease
+		Verdict Verdict
+	}
+
+	// Carry tells of a round whose read failed: the lease is kept under the
+	// expiry that was last written.
+	Carry struct{ Round Round }
+
+	// Quiesce ends fetching for good, since the relay stops. What is in flight
+	// ends, the lease is kept, and Quiesced is answered. The lease is handed back
+	// when a later Attend says Yield.
+	Quiesce struct{}
+
+	// Wake says that a message was committed to the bucket.
+	Wake struct{}
+
+	// Rebind says that the publisher died and who stands in its place. What it
+	// was asked to publish has an unknown outcome.
+	Rebind struct{ Publisher *actor.PID }
+)
+
+// Verdict is what the plan has for a bucket that we own.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Hold  Verdict = iota // keep it
+	Yield                // hand it back when nothing is in flight; keep it until then
+)
+
+func (v Verdict) String() string {
+	if v == Yield {
+		return "yield"
+	}
+	return "hold"
+}
+
+// What the coordinator is told. Tenure is the Claim of the actor's Config: it
+// tells a late word of an earlier tenure from news.
+type (
+	// Quiesced: nothing is in flight, and nothing more will be sent.
+	Quiesced struct {
+		Bucket int
+		Tenure int64
+	}
+
+	// Mismatched: a row is stamped with another bucket count.
+	Mismatched struct {
+		Bucket   int
+		Sequence int64
+		Stamped  int
+	}
+
+	// Ended: the lease was released, lost, or never got; the actor stops.
+	Ended struct {
+		Bucket int
+		Tenure int64
+	}
+
+	// Failed: the actor panicked and is being stopped.
+	Failed struct {
+		Bucket int
+		Tenure int64
+		Reason string
+	}
+)
+
+// Timers of the actor. Each carries the number that it was armed with.
+type (
+	pollDue  struct{ number uint64 }
+	retryDue struct{ number uint64 } // a failed batch or a delete may be tried again
+	lapseDue struct{ number uint64 } // local validity may have lapsed
+
+)

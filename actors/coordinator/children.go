@@ -1,0 +1,105 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/bucket"
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/event"
+)
+
+// A failed child is replaced after a pause that doubles up to a limit.
+const (
+	firstPause = time.Second
+	maxPause   = 5 * time.Minute
+)
+
+func pauseAfter(failures int) time.Duration {
+	return min(firstPause<<min(failures, 20), maxPause)
+}
+
+// maySpawn tells whether the pause after a panic of the bucket's actor is over.
+func (c *core) maySpawn(b int) bool {
+	notBefore := c.children[b].notBefore
+	return notBefore.IsZero() || notBefore.PassedAt(c.now)
+}
+
+// spawn makes the actor of a new tenure.
+func (c *core) spawn(b int, first any) {
+	c.lastTenure++
+	c.children[b].tenure, c.children[b].quiesced = c.lastTenure, false
+	c.effects = append(c.effects, spawn{bucket: b, tenure: c.lastTenure, first: first})
+}
+
+// ended: a bucket's actor has released or lost its lease and stops.
+func (c *core) ended(m bucket.Ended) {
+	if c.children[m.Bucket].tenure == m.Tenure {
+		c.children[m.Bucket].failures = 0
+		c.drop(m.Bucket, m.Tenure)
+	}
+}
+
+func (c *core) drop(b int, tenure int64) {
+	c.children[b].tenure = 0
+	c.effects = append(c.effects, forget{tenure})
+	if c.state == stopping {
+		c.stopStep()
+	}
+}
+
+// bucketFailed: a bucket's actor panicked. Its lease still names us, and a fresh
+// actor resumes it after a pause; what it had published is abandoned.
+func (c *core) bucketFailed(m bucket.Failed) {
+	k := &c.children[m.Bucket]
+	if k.tenure != m.Tenure {
+		return
+	}
+	pause := pauseAfter(k.failures)
+	k.failures++
+	k.notBefore = c.now.Add(pause)
+	c.emit(event.ActorFailed{Actor: fmt.Sprintf("bucket %d", m.Bucket), Reason: m.Reason, Pause: pause})
+	c.tellPublisher(publisher.Abandon{Bucket: m.Bucket})
+	c.drop(m.Bucket, m.Tenure)
+}
+
+// childDied: an actor is gone. One that has said so itself is not known any
+// more; any other one was stopped without a word.
+func (c *core) childDied(tenure int64) {
+	for b := range c.children {
+		if c.children[b].tenure == tenure {
+			c.bucketFailed(bucket.Failed{Bucket: b, Tenure: tenure, Reason: "stopped without a word"})
+			return
+		}
+	}
+}
+
+func (c *core) quiesced(m bucket.Quiesced) {
+	if c.children[m.Bucket].tenure == m.Tenure {
+		c.children[m.Bucket].quiesced = true
+		if c.state == stopping {
+			c.stopStep()
+		}
+	}
+}
+
+// openPublisher makes a publisher actor and tells the buckets of it.
+func (c *core) openPublisher() {
+	c.publisher++
+	c.effects = append(c.effects, openPublisher{c.publisher})
+}
+
+// publisherDied: the publisher panicked; its producers were closed with it.
+func (c *core) publisherDied(number int) {
+	if number != c.publisher {
+		return
+	}
+	pause := pauseAfter(c.publisherFailures)
+	c.publisherFailures++
+	c.emit(event.ActorFailed{Actor: "publisher", Reason: "stopped", Pause: pause})
+	c.arm(publisherTimer, pause)
+}
+
+func (c *core) tellPublisher(message any) {
+	c.effects = append(c.effects, tellPublisher{message})
+}

@@ -1,0 +1,233 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/actors/bucket"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/store"
+)
+
+const (
+	maxFinalReads = 3 // of the leases, after they were handed back
+	maxStamps     = 3
+	stampPause    = 200 * time.Millisecond
+	// handBack is kept of the shutdown timeout for stamping and handing back, a
+	// quarter of it at most.
+	handBack = 5 * time.Second
+)
+
+// phase is how far a graceful stop has come (protocol.md section 3, Graceful
+// stop).
+type phase uint8
+
+const (
+	running   phase = iota // not stopping
+	quiescing              // publishes in flight end; rounds keep their leases
+	stamping               // our record is marked as stopped
+	reading                // the leases are read
+	freeing                // those that name us are handed back
+)
+
+// stop is a graceful stop under way.
+type stop struct {
+	phase  phase
+	err    error          // why the relay stops by itself; nil: it was asked to
+	until  actors.Instant // the end of the shutdown timeout
+	stamps int
+	reads  int
+	view   view
+	readAt actors.Instant
+	token  uint64   // of the stamp or read under way; 0: none
+	frees  []uint64 // tokens of releases that no bucket actor stands for
+	asked  []int64  // tenures that were told to hand back in this pass
+}
+
+// beginStop drains all buckets.
+func (c *core) beginStop(err error) {
+	if c.state == stopping {
+		return
+	}
+	idle := c.state == starting
+	c.state = stopping
+	c.stop = stop{phase: quiescing, err: err, until: c.now.Add(c.cfg.ShutdownTimeout)}
+	c.emit(event.RelayStopping{Err: err})
+	if idle { // nothing was ever written
+		c.finish(err)
+		return
+	}
+	c.arm(deadlineTimer, c.cfg.ShutdownTimeout-min(handBack, c.cfg.ShutdownTimeout/4))
+	for b, k := range c.children {
+		if k.tenure != 0 {
+			c.tell(b, bucket.Quiesce{})
+		}
+	}
+	c.stopStep()
+}
+
+// stopStep goes on as far as it can.
+func (c *core) stopStep() {
+	switch c.stop.phase {
+	case quiescing:
+		if c.allQuiesced() {
+			c.beginHandBack()
+		}
+	case stamping:
+		c.stamp()
+	case reading:
+		c.readLeases("")
+	case freeing:
+		if c.allFreed() {
+			c.readAgain()
+		}
+	}
+}
+
+// repeatStop tries a step again; a hand-back whose release is not settled in
+// time is left to the next read.
+func (c *core) repeatStop() {
+	if c.stop.phase == freeing {
+		c.readAgain()
+		return
+	}
+	c.stopStep()
+}
+
+func (c *core) allQuiesced() bool {
+	for _, k := range c.children {
+		if k.tenure != 0 && !k.quiesced {
+			return false
+		}
+	}
+	return true
+}
+
+// deadlinePassed: first the drain's, then the whole timeout's.
+func (c *core) deadlinePassed() {
+	if c.stop.phase == quiescing {
+		c.beginHandBack()
+		return
+	}
+	c.finish(c.stop.err)
+}
+
+// beginHandBack ends the rounds, whose late writes the stamp refuses, and
+// stamps.
+func (c *core) beginHandBack() {
+	c.round.token = 0
+	c.timers[roundTimer]++
+	c.stop.phase = stamping
+	c.arm(deadlineTimer, c.now.Until(c.stop.until))
+	c.stamp()
+}
+
+// stamp marks our record as stopped before any lease is handed back, so that a
+// stop that is cut short leaves leases that lapse and never free buckets that
+// peers keep reserved for us.
+func (c *core) stamp() {
+	c.stop.stamps++
+	at := max(c.now.Ticks(), c.lastBeat+1)
+	c.stop.token = c.do(store.StampStopped{Relay: c.cfg.Relay, Incarnation: c.incarnation, At: at, NotAfter: c.stop.until})
+}
+
+func (c *core) stopReplied(m actors.Replied) {
+	if _, stamp := m.Request.(store.StampStopped); stamp {
+		c.stamped(m.Reply)
+		return
+	}
+	page, ok := m.Reply.Result.(store.CoordinationPage)
+	if !ok {
+		c.coordinationFailed("readCoordination", m.Reply.Err)
+		c.arm(repeatTimer, stampPause)
+		return
+	}
+	c.stop.view.add(page)
+	if page.Next != "" {
+		c.readLeases(page.Next)
+		return
+	}
+	c.handBack()
+}
+
+func (c *core) stamped(r store.Reply) {
+	if r.Class != store.Done && r.Class != store.Refused && c.stop.stamps < maxStamps {
+		c.coordinationFailed("stampStopped", r.Err)
+		c.arm(repeatTimer, stampPause)
+		return
+	}
+	c.stop.phase = reading
+	c.readLeases("")
+}
+
+func (c *core) readLeases(after string) {
+	if after == "" {
+		c.stop.view, c.stop.readAt = c.newView(), c.now
+	}
+	c.stop.token = c.do(store.ReadCoordination{After: after, NotAfter: c.stop.until})
+}
+
+// handBack frees every lease that names us and our incarnation, also one that we
+// did not know of; but not that of a bucket of which something may still be
+// published.
+func (c *core) handBack() {
+	c.stop.phase, c.stop.reads = freeing, c.stop.reads+1
+	c.stop.frees, c.stop.asked = nil, nil
+	round := bucket.Round{Now: c.now, ReadAt: c.stop.readAt}
+	for b, lease := range c.stop.view.leases {
+		k := c.children[b]
+		names := lease != nil && lease.Owner == c.cfg.Relay && lease.Incarnation == c.incarnation
+		switch {
+		case k.tenure != 0 && k.quiesced:
+			c.tell(b, bucket.Attend{Round: round, Lease: lease, Verdict: bucket.Yield})
+			c.stop.asked = append(c.stop.asked, k.tenure)
+		case k.tenure == 0 && names:
+			c.stop.frees = append(c.stop.frees, c.do(store.Release{
+				Bucket: b, Relay: c.cfg.Relay, Seen: lease.Expires, Now: c.now.Ticks(), NotAfter: c.stop.until,
+			}))
+		}
+	}
+	if len(c.stop.asked)+len(c.stop.frees) == 0 {
+		c.finish(c.stop.err)
+		return
+	}
+	c.arm(repeatTimer, c.cfg.LeaseRenewInterval/2)
+}
+
+// freed: a release that we sent ourselves has ended.
+func (c *core) freed(m actors.Replied) {
+	for i, token := range c.stop.frees {
+		if token == m.Token {
+			c.stop.frees = append(c.stop.frees[:i], c.stop.frees[i+1:]...)
+			c.stopStep()
+			return
+		}
+	}
+}
+
+// allFreed tells whether each release of this pass has ended.
+func (c *core) allFreed() bool {
+	if len(c.stop.frees) > 0 {
+		return false
+	}
+	for _, tenure := range c.stop.asked {
+		for _, k := range c.children {
+			if k.tenure == tenure {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// readAgain looks for a lease that names us still, since a claim that was sent
+// before the stop may have landed meanwhile (case L-02).
+func (c *core) readAgain() {
+	c.timers[repeatTimer]++
+	if c.stop.reads == maxFinalReads {
+		c.finish(c.stop.err)
+		return
+	}
+	c.stop.phase = reading
+	c.readLeases("")
+}

@@ -1,0 +1,228 @@
+package publisher
+
+import (
+	"slices"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+// bucket is what the publisher remembers of one bucket.
+type bucket struct {
+	number  int
+	active  *batch   // nil: none
+	waiting *Publish // of a later tenure, until the active one is answered; nil: none
+	// careful is the highest sequence that was ever in a rejected request: rows up
+	// to it go through a careful producer. Once they are acknowledged, or set aside
+	// by their bucket, the bucket's rows are above it, and it is back in its pool.
+	careful int64
+	// Invariant: the budget bytes of the active batch's outstanding rows.
+	bytes int
+}
+
+// batch is one Publish in work.
+type batch struct {
+	bucket  *bucket
+	request Publish
+	asks    uint64 // number of the last question for metadata before it began
+	rows    []row
+	// Invariant: no row before next is pending.
+	next int
+	// Invariant: the numbers of rows in these states.
+	pending, outstanding int
+	// stopped: no row is handed over any more.
+	stopped bool
+	lanes   map[place]*lane
+	keys    map[topicKey]*keyed
+	// careful is the producer that the batch's careful rows go through, nil: none.
+	careful *producer
+}
+
+// place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int32
+}
+
+// topicKey is a topic and the key of a record that has one.
+type topicKey struct{ topic, key string }
+
+// lane is the part of a batch that goes to one partition.
+type lane struct {
+	place
+	// poolBytes is the limit of its pool of producers. It stays what it was when the
+	// lane began, whatever metadata comes later: two producers would not keep the
+	// rows in order.
+	poolBytes int
+	held      uint64 // the pass in which a row of it had to wait
+}
+
+// keyed are the rows of a batch with one topic and key.
+type keyed struct {
+	held uint64 // the pass in which a row of it had to wait
+	// Invariant: the outstanding rows of the key; all of them are on lane.
+	outstanding int
+	lane        *lane
+}
+
+// row is one row of a batch.
+type row struct {
+	state rowState
+	// The following are set when the row is prepared.
+	prepared bool
+	record   Record
+	bytes    int // of the budget
+	lane     *lane
+	keyed    *keyed // nil: keyless
+	tight    bool   // too large for the shared producers of its topic, not for the topic
+	// Invariant: not nil while the row is outstanding.
+	via    *producer
+	result Result
+}
+
+type rowState uint8
+
+const (
+	pending     rowState = iota // not handed over
+	outstanding                 // handed over, no report yet
+	settled                     // has its result
+)
+
+// over tells whether the batch can be answered.
+func (t *batch) over() bool {
+	return t.outstanding == 0 && (t.stopped || t.pending == 0)
+}
+
+// stop ends the handing over; rows that are still pending become NotSubmitted.
+func (t *batch) stop() { t.stopped = true }
+
+func (t *batch) lane(tp *topic, partition int32) *lane {
+	at := place{tp.name, partition}
+	l, known := t.lanes[at]
+	if !known {
+		l = &lane{place: at, poolBytes: tp.poolBytes()}
+		t.lanes[at] = l
+	}
+	return l
+}
+
+func (t *batch) keyOf(m *outbox.Message) *keyed {
+	if m.Key == nil {
+		return nil
+	}
+	name := topicKey{m.Topic, string(m.Key)}
+	k, known := t.keys[name]
+	if !known {
+		k = &keyed{}
+		t.keys[name] = k
+	}
+	return k
+}
+
+// find is the index of a row, -1 when the batch has none of that sequence.
+func (t *batch) find(sequence int64) int {
+	i, found := slices.BinarySearchFunc(t.request.Rows, sequence, func(r outbox.Row, s int64) int {
+		switch {
+		case r.Sequence < s:
+			return -1
+		case r.Sequence > s:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// publish begins a batch, or lets it wait for the rows of an earlier one. That
+// one is of a tenure whose actor has ended: its rows that are still pending are
+// not wanted any more.
+func (c *core) publish(m Publish) {
+	b := c.bucket(m.Bucket)
+	if b.active == nil {
+		c.begin(b, m)
+		return
+	}
+	b.active.stop()
+	c.dropWaiting(b)
+	b.waiting = &m
+}
+
+func (c *core) begin(b *bucket, m Publish) {
+	b.active = &batch{
+		bucket:  b,
+		request: m,
+		asks:    c.asks,
+		rows:    make([]row, len(m.Rows)),
+		pending: len(m.Rows),
+		lanes:   map[place]*lane{},
+		keys:    map[topicKey]*keyed{},
+	}
+}
+
+// dropWaiting answers the waiting Publish without having looked at it.
+func (c *core) dropWaiting(b *bucket) {
+	if m := b.waiting; m != nil {
+		b.waiting = nil
+		c.do(answer{m.ReplyTo, Published{Bucket: m.Bucket, Batch: m.Batch, Results: make([]Result, len(m.Rows))}})
+	}
+}
+
+// finish answers the active batch and begins the one that waits.
+func (c *core) finish(b *bucket) {
+	t := b.active
+	c.leaveCareful(t)
+	results := make([]Result, len(t.rows))
+	for i := range t.rows {
+		results[i] = t.rows[i].result
+	}
+	c.do(answer{t.request.ReplyTo, Published{Bucket: b.number, Batch: t.request.Batch, Results: results}})
+	b.active = nil
+	if m := b.waiting; m != nil {
+		b.waiting = nil
+		c.begin(b, *m)
+	}
+}
+
+func (c *core) extend(m Extend) {
+	b := c.bucket(m.Bucket)
+	if b.waiting != nil {
+		b.waiting.NotAfter = m.NotAfter
+	} else if b.active != nil {
+		b.active.request.NotAfter = m.NotAfter
+	}
+}
+
+// abandon stops what the bucket has asked for. What is outstanding gets a short
+// grace.
+func (c *core) abandon(m Abandon) {
+	b := c.bucket(m.Bucket)
+	c.dropWaiting(b)
+	t := b.active
+	if t == nil {
+		return
+	}
+	t.stop()
+	if t.outstanding > 0 {
+		c.wake(c.cfg.AbandonGrace, graceOver{b.number, t.request.Batch})
+	}
+}
+
+// graceOver retires the producers of an abandoned batch that is still not over.
+// Purging its rows alone is not possible (kafka.md, ordered mode, point 8).
+func (c *core) graceOver(m graceOver) {
+	t := c.bucket(m.bucket).active
+	if t == nil || t.request.Batch != m.batch {
+		return
+	}
+	for i := range t.rows {
+		if r := &t.rows[i]; r.state == outstanding {
+			c.retire(r.via, "a bucket's lease ended with its records outstanding")
+		}
+	}
+}
+
+// lapsed tells whether no row of the batch may be handed over any more.
+func (t *batch) lapsed(now actors.Instant) bool { return t.request.NotAfter.PassedAt(now) }

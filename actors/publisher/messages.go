@@ -1,0 +1,88 @@
+package publisher
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+// Publish asks the publisher to send the rows of one bucket, in order. It is
+// answered by exactly one Published, whatever happens, unless the publisher
+// itself ends. A bucket sends one Publish at a time; one that comes while rows
+// of an earlier tenure of the bucket are still outstanding waits for them.
+type Publish struct {
+	Bucket int
+	Batch  uint64       // unique among the batches of this process
+	Rows   []outbox.Row // ascending; not changed after sending
+	// NotAfter is the end of the lease's local validity: no row is submitted
+	// after it.
+	NotAfter actors.Instant
+	ReplyTo  *actor.PID
+}
+
+// Extend moves the NotAfter of the bucket's batch, when its lease was kept
+// while rows were still waiting to be submitted.
+type Extend struct {
+	Bucket   int
+	NotAfter actors.Instant
+}
+
+// Abandon says that the bucket's lease is not valid any more: no further row
+// of it is submitted, and if its outstanding rows do not come back within a
+// short grace, their producer is retired, lest late copies trail in for hours.
+type Abandon struct{ Bucket int }
+
+// Published is the outcome of one batch.
+type Published struct {
+	Bucket int
+	Batch  uint64
+	// Results has one result for each row, in the rows' order.
+	Results []Result
+}
+
+// Result is what became of one row.
+type Result struct {
+	Outcome Outcome
+	Fault   *Fault // nil for Acknowledged and NotSubmitted
+}
+
+// Outcome is what became of one row.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// NotSubmitted: the row was not given to a producer, or came back certainly
+	// unsent.
+	NotSubmitted Outcome = iota
+	// Acknowledged: the broker has it.
+	Acknowledged
+	// Refused: the row itself was rejected, alone in its request. It counts.
+	Refused
+	// Failed: not appended, through no fault of the row's.
+	Failed
+	// Unknown: it may have been appended.
+	Unknown
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Acknowledged:
+		return "acknowledged"
+	case Refused:
+		return "refused"
+	case Failed:
+		return "failed"
+	case Unknown:
+		return "unknown"
+	default:
+		return "not submitted"
+	}
+}
+
+// Connected tells the coordinator that a broker was reached, for the first
+// time or again; Disconnected that none answers.
+type (
+	Connected    struct{}
+	Disconnected struct{ Reason string }
+)

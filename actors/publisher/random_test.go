@@ -1,0 +1,303 @@
+package publisher_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/simulation"
+)
+
+// mutant is a bug that is planted to see that the checks find it.
+type mutant string
+
+const (
+	none         mutant = ""
+	noPriming    mutant = "no priming"
+	notGapless   mutant = "producers are not gap-less"
+	countsAcks   mutant = "acknowledgements are counted, not their prefix"
+	passesRefuse mutant = "rows pass one that was refused at once"
+)
+
+const (
+	randomBuckets  = 4
+	randomMaxBytes = 16 << 10
+	faultyTime     = 90 * time.Second
+	healedTime     = 40 * time.Minute
+)
+
+// Whatever the broker does: what is acknowledged is in the log, first deliveries
+// are in order per topic and key and per bucket and partition, no innocent row is
+// refused, every Publish is answered once, the budget holds; and once the broker
+// behaves, everything is delivered or set aside.
+func TestOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
+	from, to := seeds(t, 1000)
+	for seed := from; seed < to; seed++ {
+		if wrong := randomRun(seed, none).wrong; len(wrong) > 0 {
+			t.Fatalf("seed %d: %v\nreplay: PUBLISHER_SEED=%d go test -run %s ./actors/publisher", seed, wrong, seed, t.Name())
+		}
+	}
+}
+
+// The checks are worth something only if they find what breaks the promise.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for _, m := range []mutant{noPriming, notGapless, countsAcks, passesRefuse} {
+		t.Run(string(m), func(t *testing.T) {
+			const enough = 500
+			for seed := range uint64(enough) {
+				if wrong := randomRun(seed, m).wrong; len(wrong) > 0 {
+					t.Logf("found with seed %d: %s", seed, wrong[0])
+					return
+				}
+			}
+			t.Errorf("not found with %d seeds", enough)
+		})
+	}
+}
+
+// The same seed is the same run, to the last record and event.
+func TestSameSeedIsTheSameRun(t *testing.T) {
+	for seed := range uint64(20) {
+		a, b := randomRun(seed, none), randomRun(seed, none)
+		if x, y := fmt.Sprint(a.broker.Log(), a.events), fmt.Sprint(b.broker.Log(), b.events); x != y {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
+// seeds are the seeds to run: one that the environment names, or the first few.
+func seeds(t *testing.T, count uint64) (from, to uint64) {
+	if s := os.Getenv("PUBLISHER_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("PUBLISHER_SEED: %v", err)
+		}
+		return seed, seed + 1
+	}
+	if s := os.Getenv("PUBLISHER_SEEDS"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("PUBLISHER_SEEDS: %v", err)
+		}
+		count = n
+	}
+	return 0, count
+}
+
+func randomRun(seed uint64, m mutant) *world {
+	w := newWorld(seed)
+	w.broker.CreateTopic("orders", 3, 0)
+	w.broker.CreateTopic("small", 2, 2000)
+	w.broker.SetFaults(w.randomFaults())
+	w.open(publisher.Config{Factory: plant(w, m), Listener: listener, Buckets: randomBuckets, MaxBytes: randomMaxBytes,
+		Producers: 1 + w.random.IntN(2), CarefulProducers: 1 + w.random.IntN(3)})
+	tenants := make([]*tenant, randomBuckets)
+	batches := new(uint64)
+	for i := range tenants {
+		tenants[i] = &tenant{w: w, number: i, aside: map[string]bool{}, limit: 1 + w.random.IntN(30), batches: batches, countOnly: m == countsAcks}
+	}
+	w.answered = func(p publisher.Published) { tenants[p.Bucket].published(p) }
+	w.commitAtRandom(tenants)
+	w.misbehave()
+	w.budgetHolds()
+	w.run(faultyTime, never)
+	w.heal(tenants)
+	w.run(faultyTime+healedTime, func() bool { return drained(tenants) })
+	if len(w.wrong) == 0 && !drained(tenants) {
+		w.fault("rows are left %v after the broker was healed", healedTime)
+	}
+	if len(w.wrong) == 0 {
+		judge(w, tenants)
+	}
+	return w
+}
+
+func drained(tenants []*tenant) bool {
+	for _, b := range tenants {
+		if len(b.rows) > 0 || b.sent != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// commitAtRandom spreads the services' commits over the faulty time.
+func (w *world) commitAtRandom(tenants []*tenant) {
+	for _, b := range tenants {
+		for range 6 + w.random.IntN(6) {
+			w.At(time.Duration(w.random.Int64N(int64(faultyTime))), func() {
+				for range 1 + w.random.IntN(10) {
+					m, guilty := w.randomMessage(b.number)
+					b.add(m, guilty)
+				}
+				b.publish()
+			})
+		}
+	}
+}
+
+func (w *world) randomMessage(bucket int) (m outbox.Message, guilty bool) {
+	topic := []string{"orders", "orders", "small", "late"}[w.random.IntN(4)]
+	if topic == "late" && bucket > 0 {
+		topic = "orders" // only one bucket waits for the topic that is missing
+	}
+	key := fmt.Appendf(nil, "bucket %d key %d", bucket, w.random.IntN(3))
+	if w.random.IntN(4) == 0 {
+		key = nil
+	}
+	value := make([]byte, w.random.IntN(300))
+	switch w.random.IntN(60) {
+	case 0:
+		value, guilty = []byte("poison"), true
+	case 1:
+		value = make([]byte, 5000)
+		guilty = topic == "small"
+	case 2:
+		value = make([]byte, 1000)
+		guilty = topic == "small" // its limit may be lowered below that
+	case 3:
+		value = make([]byte, 1880+w.random.IntN(20)) // fits the small topic, not its pool
+		guilty = topic == "small"
+	}
+	m = w.message(topic, key, value)
+	switch w.random.IntN(12) {
+	case 0, 1:
+		partition := int32(w.random.IntN(2))
+		m.Partition = &partition
+	case 2:
+		if w.random.IntN(4) == 0 {
+			partition := int32(1000)
+			m.Partition, guilty = &partition, true
+		}
+	}
+	return m, guilty
+}
+
+func (w *world) randomFaults() simulation.BrokerFaults {
+	often := w.random.IntN(40)
+	return simulation.BrokerFaults{
+		Reject: poisonous,
+		Mute:   func(publisher.Token) bool { return w.random.IntN(10) == 0 },
+		Request: func(r simulation.BrokerRequest) (f simulation.BrokerFault) {
+			f.Forget = r.Idle > 10*time.Minute
+			if w.random.IntN(100) >= often {
+				return f
+			}
+			switch w.random.IntN(6) {
+			case 0:
+				f.Delay = time.Duration(w.random.Int64N(int64(200 * time.Millisecond)))
+			case 1:
+				f.Delay = time.Duration(w.random.Int64N(int64(time.Minute)))
+			case 2:
+				f.LoseRequest = true
+			case 3:
+				f.LoseAnswer = true
+			case 4:
+				f.FailOver = true
+			}
+			return f
+		},
+	}
+}
+
+func poisonous(r publisher.Record) string {
+	if string(r.Value) == "poison" {
+		return "INVALID_RECORD"
+	}
+	return ""
+}
+
+// misbehave plans what happens to the whole cluster.
+func (w *world) misbehave() {
+	within := func() time.Duration { return time.Duration(w.random.Int64N(int64(faultyTime))) }
+	if w.random.IntN(2) == 0 {
+		at := within()
+		w.At(at, w.broker.Leave)
+		w.At(at+time.Duration(w.random.Int64N(int64(time.Minute))), w.broker.Return)
+	}
+	if w.random.IntN(3) == 0 {
+		w.At(within(), func() { w.broker.LimitTopic("small", 900) })
+	}
+	if w.random.IntN(3) == 0 {
+		at := within()
+		w.At(at, func() { w.broker.ForbidTopic("small") })
+		w.At(at+20*time.Second, func() { w.broker.AllowTopic("small") })
+	}
+	if w.random.IntN(3) == 0 {
+		w.At(within(), func() {
+			w.grew = true
+			w.broker.AddPartitions("orders", 2)
+		})
+	}
+}
+
+// budgetHolds looks at the budget every now and then.
+func (w *world) budgetHolds() {
+	const aboveShare = randomBuckets * 5500 // one row for each bucket
+	if n := w.desk.OutstandingBytes(); n > randomMaxBytes+aboveShare {
+		w.fault("%d bytes are outstanding", n)
+	}
+	if w.now < faultyTime {
+		w.At(100*time.Millisecond, w.budgetHolds)
+	}
+}
+
+// heal ends all faults but the records' own.
+func (w *world) heal(tenants []*tenant) {
+	w.broker.SetFaults(simulation.BrokerFaults{Reject: poisonous})
+	w.broker.Return()
+	w.broker.AllowTopic("small")
+	w.broker.CreateTopic("late", 2, 0)
+	for _, b := range tenants {
+		b.quiet = true
+		w.At(time.Second, b.publish)
+	}
+}
+
+// plant is the broker's factory with a bug before it.
+func plant(w *world, m mutant) publisher.Factory {
+	honest := w.broker.Factory("relay-a")
+	return factoryFunc(func(o publisher.Options, sink publisher.Sink) (publisher.Producer, error) {
+		switch m {
+		case noPriming:
+			if !o.Careful {
+				w.desk.SkipPriming(o.Number, "orders", 5)
+				w.desk.SkipPriming(o.Number, "small", 2)
+			}
+		case notGapless:
+			o.Careful = true
+		case passesRefuse, countsAcks, none:
+		}
+		p, err := honest.Open(o, sink)
+		return &hurried{Producer: p, w: w, passes: m == passesRefuse}, err
+	})
+}
+
+type factoryFunc func(publisher.Options, publisher.Sink) (publisher.Producer, error)
+
+func (f factoryFunc) Open(o publisher.Options, s publisher.Sink) (publisher.Producer, error) {
+	return f(o, s)
+}
+
+// hurried is a producer whose queue is full now and then. As a planted bug it
+// says nothing of it and drops the record, acknowledging it itself.
+type hurried struct {
+	publisher.Producer
+	w      *world
+	passes bool
+}
+
+func (h *hurried) Produce(r publisher.Record, t publisher.Token) error {
+	if h.w.now < faultyTime && h.w.random.IntN(50) == 0 {
+		if h.passes {
+			h.w.At(time.Millisecond, func() { _ = h.Producer.Produce(r, t) })
+			return nil
+		}
+		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeQueueFull, Text: "the queue is full"}
+	}
+	return h.Producer.Produce(r, t)
+}
