@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"fmt"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+)
+
+// Codes of the model broker, by librdkafka's names.
+const (
+	brokerTooLarge       = "MSG_SIZE_TOO_LARGE"
+	brokerNoTopic        = "UNKNOWN_TOPIC_OR_PART"
+	brokerNotLeader      = "NOT_LEADER_FOR_PARTITION"
+	brokerOutOfOrder     = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+	brokerDuplicate      = "DUPLICATE_SEQUENCE_NUMBER"
+	brokerOldEpoch       = "INVALID_PRODUCER_EPOCH"
+	brokerNotAuthorized  = "TOPIC_AUTHORIZATION_FAILED"
+	brokerGapless        = "_GAPLESS_GUARANTEE"
+	brokerPurgedQueue    = "_PURGE_QUEUE"
+	brokerPurgedInFlight = "_PURGE_INFLIGHT"
+)
+
+// brokerTopic is one topic.
+type brokerTopic struct {
+	maxBytes   int
+	forbidden  bool
+	partitions []*brokerPartition
+}
+
+// brokerPartition is a log and what its leader knows of producers.
+type brokerPartition struct {
+	end    int64 // offset of the next record
+	states map[int64]*brokerState
+}
+
+// brokerState is what a partition knows of one producer id: its epoch and the
+// last five requests, by which repeats are known.
+type brokerState struct {
+	epoch   int
+	last    int // last sequence appended
+	batches []brokerBatch
+}
+
+type brokerBatch struct{ base, records int }
+
+// cachedBatches is how many requests of a producer a partition remembers.
+const cachedBatches = 5
+
+// CreateTopic makes a topic, or one anew under the same name. MaxMessageBytes is
+// its max.message.bytes; 0: the broker's default of 1,048,588.
+func (b *Broker) CreateTopic(name string, partitions, maxMessageBytes int) {
+	b.topics[name] = &brokerTopic{}
+	b.LimitTopic(name, maxMessageBytes)
+	b.AddPartitions(name, partitions)
+}
+
+// AddPartitions gives a topic more partitions.
+func (b *Broker) AddPartitions(name string, more int) {
+	t := b.topics[name]
+	for range more {
+		t.partitions = append(t.partitions, &brokerPartition{states: map[int64]*brokerState{}})
+	}
+}
+
+// LimitTopic changes a topic's max.message.bytes.
+func (b *Broker) LimitTopic(name string, maxMessageBytes int) {
+	if maxMessageBytes == 0 {
+		maxMessageBytes = 1_048_588
+	}
+	b.topics[name].maxBytes = maxMessageBytes
+}
+
+// ForbidTopic takes away the permission to write to a topic; AllowTopic gives it.
+func (b *Broker) ForbidTopic(name string) { b.topics[name].forbidden = true }
+
+// AllowTopic gives the permission to write to a topic.
+func (b *Broker) AllowTopic(name string) { b.topics[name].forbidden = false }
+
+// DeleteTopic deletes a topic. Log still has its records.
+func (b *Broker) DeleteTopic(name string) { delete(b.topics, name) }
+
+// append applies a request and returns its code, "" for done. Limits and
+// permissions are checked before sequences: a rejected request leaves no trace,
+// so what follows it is out of order, unless the partition does not know the
+// producer.
+func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f BrokerFault) string {
+	topic, known := b.topics[q.topic]
+	switch {
+	case !known || int(q.partition) >= len(topic.partitions):
+		return brokerNoTopic
+	case f.FailOver:
+		return brokerNotLeader
+	case topic.forbidden:
+		return brokerNotAuthorized
+	case r.bytes() > topic.maxBytes:
+		return brokerTooLarge
+	}
+	if reject := b.cfg.Faults.Reject; reject != nil {
+		for _, e := range r.entries {
+			if code := reject(e.record); code != "" {
+				return code
+			}
+		}
+	}
+	partition := topic.partitions[q.partition]
+	if f.Forget {
+		delete(partition.states, p.pid)
+	}
+	if code, fresh := partition.admit(p.pid, r); !fresh {
+		return code
+	}
+	for _, e := range r.entries {
+		b.log = append(b.log, BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
+			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token})
+		partition.end++
+	}
+	return ""
+}
+
+// admit checks a request's sequence and takes note of it. Fresh tells whether it
+// is to be appended; a repeat is done already.
+func (pt *brokerPartition) admit(pid int64, r *brokerRequest) (code string, fresh bool) {
+	s, known := pt.states[pid]
+	switch {
+	case !known:
+		// A partition that does not know the producer takes any first sequence.
+		s = &brokerState{epoch: r.epoch}
+		pt.states[pid] = s
+	case r.epoch < s.epoch:
+		return brokerOldEpoch, false
+	case r.epoch > s.epoch:
+		if r.base != 0 {
+			return brokerOutOfOrder, false
+		}
+		*s = brokerState{epoch: r.epoch}
+	default:
+		for _, batch := range s.batches {
+			if batch == (brokerBatch{r.base, len(r.entries)}) {
+				return "", false
+			}
+		}
+		if r.base > s.last+1 {
+			return brokerOutOfOrder, false
+		}
+		if r.base <= s.last {
+			return brokerDuplicate, false
+		}
+	}
+	s.last = r.base + len(r.entries) - 1
+	s.batches = append(s.batches, brokerBatch{r.base, len(r.entries)})
+	if len(s.batches) > cachedBatches {
+		s.batches = s.batches[1:]
+	}
+	return "", true
+}
+
+// describe answers a question for a topic's metadata.
+func (b *Broker) describe(number int, name string) publisher.Described {
+	d := publisher.Described{Producer: number, Topic: name}
+	topic, known := b.topics[name]
+	switch {
+	case b.away:
+		d.Fault = &publisher.Fault{Class: publisher.Retriable, Code: "_ALL_BROKERS_DOWN", Text: "no broker answers"}
+	case !known:
+		d.Fault = brokerFault(brokerNoTopic)
+	case topic.forbidden:
+		d.Fault = brokerFault(brokerNotAuthorized)
+	default:
+		d.Partitions, d.MaxMessageBytes = int32(len(topic.partitions)), topic.maxBytes
+	}
+	return d
+}
+
+// brokerFault is a code with its class. Codes that the faults' Reject made up are
+// rejections.
+func brokerFault(code string) *publisher.Fault {
+	class := publisher.Rejected
+	switch code {
+	case brokerNoTopic, brokerNotLeader, brokerNotAuthorized:
+		class = publisher.Retriable
+	case brokerPurgedQueue, brokerPurgedInFlight:
+		class = publisher.Ambiguous
+	case brokerOutOfOrder, brokerGapless:
+		class = publisher.Fatal
+	}
+	return &publisher.Fault{Class: class, Code: code, Text: fmt.Sprintf("the model broker says %s", code)}
+}

@@ -1,0 +1,140 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bucketbrigade/relay/store"
+)
+
+// lane is one lane's queue of a process: at most limit requests at once.
+type lane struct {
+	busy    int
+	limit   int
+	waiting []func()
+}
+
+// network is between the processes and the table. It decides what happens to
+// each request.
+type network struct {
+	world  *world
+	client *store.Client
+	rates  Rates
+	// timeouts are when a sender gives up, by lane.
+	timeouts [2]time.Duration
+	faults   map[string]int // how many of each kind have happened
+	late     int            // requests that are still to land, after their senders gave up
+	// applied is told of each request at the instant at which it is applied, with
+	// what came of it.
+	applied func(p *process, r store.Request, apply func() store.Reply) store.Reply
+}
+
+// Latency of one way between a process and the table.
+const (
+	fastest = 500 * time.Microsecond
+	slowest = 8 * time.Millisecond
+)
+
+// send takes one request on its way. The answer comes once, unless the process
+// dies.
+func (n *network) send(p *process, r store.Request, answer func(store.Reply)) {
+	l := &p.lanes[r.Lane()]
+	if l.busy >= l.limit {
+		l.waiting = append(l.waiting, func() { n.send(p, r, answer) })
+		return
+	}
+	l.busy++
+	done := func(reply store.Reply) {
+		l.busy--
+		answer(reply)
+		if len(l.waiting) > 0 {
+			next := l.waiting[0]
+			l.waiting = l.waiting[1:]
+			next()
+		}
+	}
+	if deadline := r.Deadline(); !deadline.IsZero() && deadline.PassedAt(p.Now()) {
+		n.reply(p, 0, store.NotSent(r), done)
+		return
+	}
+	n.route(p, r, done)
+}
+
+// route decides what happens to the request, by the rates.
+func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
+	w := n.world
+	out, back := w.between(fastest, slowest), w.between(fastest, slowest)
+	timeout := n.timeout(p, r)
+	late := w.between(timeout, timeout+20*time.Second)
+	switch {
+	case w.chance(n.rates.RequestLost):
+		n.happened("requestLost", p, r)
+		n.reply(p, timeout, unanswered(r), done)
+	case w.chance(n.rates.Throttled):
+		n.happened("throttled", p, r)
+		n.reply(p, out+back, throttled(r), done)
+	case w.chance(n.rates.AppliedLate):
+		n.happened("appliedLate", p, r)
+		n.late++
+		w.At(late, func() {
+			n.late--
+			n.apply(p, r)
+		})
+		n.reply(p, timeout, unanswered(r), done)
+	case w.chance(n.rates.AnswerLost):
+		n.happened("answerLost", p, r)
+		w.At(out, func() { n.apply(p, r) })
+		if w.chance(0.5) { // the SDK tries again
+			w.At(out+back, func() { n.reply(p, back, n.apply(p, r), done) })
+			return
+		}
+		n.reply(p, timeout, unanswered(r), done)
+	case w.chance(n.rates.AnswerLate):
+		n.happened("answerLate", p, r)
+		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
+	default:
+		w.At(out, func() { n.reply(p, back, n.apply(p, r), done) })
+	}
+}
+
+func (n *network) happened(kind string, p *process, r store.Request) {
+	n.faults[kind]++
+	n.world.record(p.name, "fault %s %s", kind, r.RequestName())
+}
+
+// timeout is when the sender gives up.
+func (n *network) timeout(p *process, r store.Request) time.Duration {
+	timeout := n.timeouts[r.Lane()]
+	if deadline := r.Deadline(); !deadline.IsZero() {
+		timeout = min(timeout, max(slowest, p.Now().Until(deadline)))
+	}
+	return timeout
+}
+
+// apply lets the table have the request, now.
+func (n *network) apply(p *process, r store.Request) store.Reply {
+	reply := n.applied(p, r, func() store.Reply { return n.client.Do(context.Background(), r) })
+	n.world.record(p.name, "applied %s %+v: %v", r.RequestName(), r, reply.Class)
+	return reply
+}
+
+// reply brings an answer to a process that lives.
+func (n *network) reply(p *process, after time.Duration, reply store.Reply, done func(store.Reply)) {
+	n.world.schedule(p, after, func() { done(reply) })
+}
+
+func throttled(r store.Request) store.Reply {
+	return store.Reply{Class: store.Retriable, Err: fmt.Errorf("%s: %w", r.RequestName(), store.ErrThrottled)}
+}
+
+// unanswered is what the sender of a request concludes when no answer came: a
+// read can be repeated, a write may have been applied.
+func unanswered(r store.Request) store.Reply {
+	reply := store.Reply{Class: store.Ambiguous, Err: fmt.Errorf("%s: %w", r.RequestName(), store.ErrUnavailable)}
+	switch r.(type) {
+	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe:
+		reply.Class = store.Retriable
+	}
+	return reply
+}

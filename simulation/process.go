@@ -1,0 +1,130 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// process is one simulated operating system process with one relay in it. It is
+// the actors' Runtime.
+type process struct {
+	world  *world
+	net    *network
+	name   string // unique among all processes of the run
+	relay  string // the relay id, which a restart may share
+	seed   uint64
+	system *actor.ActorSystem
+
+	born time.Duration // in virtual time
+	skew time.Duration // of the wall clock against virtual time
+
+	dead         bool
+	stalledUntil time.Duration
+	stalled      []*mailbox // with messages, until then
+	lanes        [2]lane
+	throttle     actors.Throttle
+	coordinator  *actor.PID
+	observe      func(*process, event.Event)
+	ended        bool // the coordinator has ended by itself
+	endedWith    error
+}
+
+var _ actors.Runtime = (*process)(nil)
+
+// Now implements actors.Runtime.
+func (p *process) Now() actors.Instant {
+	return actors.Instant{Wall: epoch + p.world.now + p.skew, Mono: p.world.now - p.born}
+}
+
+// Rand implements actors.Runtime.
+func (p *process) Rand(name string) *rand.Rand { return derived(p.seed, p.name+"/"+name) }
+
+// After implements actors.Runtime.
+func (p *process) After(to *actor.PID, d time.Duration, message any) (cancel func()) {
+	e := p.world.schedule(p, d, func() { p.system.Root.Send(to, message) })
+	return func() { e.do = nil }
+}
+
+// Do implements actors.Runtime.
+func (p *process) Do(to *actor.PID, r store.Request, token uint64) {
+	p.net.send(p, r, func(reply store.Reply) {
+		if noted := p.throttle.Note(r, reply); noted != nil {
+			p.Emit(noted)
+		}
+		p.system.Root.Send(to, actors.Replied{Token: token, Request: r, Reply: reply})
+	})
+}
+
+// Emit implements actors.Runtime.
+func (p *process) Emit(e event.Event) {
+	p.world.record(p.name, "%s %v", e.EventName(), e)
+	p.observe(p, e)
+}
+
+// Props implements actors.Runtime.
+func (p *process) Props(producer actor.Producer, opts ...actor.PropsOption) *actor.Props {
+	ours := []actor.PropsOption{
+		actor.WithDispatcher(dispatcher{}),
+		actor.WithMailbox(func() actor.Mailbox { return &mailbox{host: p} }),
+	}
+	return actor.PropsFromProducer(producer, append(ours, opts...)...)
+}
+
+// crash ends the process at once: actors, mailboxes, timers and answers are
+// gone. Requests on the wire may still be applied.
+func (p *process) crash() {
+	if p.dead {
+		return
+	}
+	p.dead = true
+	p.world.record(p.name, "process.died")
+	kept := p.world.ready[:0]
+	for _, m := range p.world.ready {
+		if m.host != p {
+			kept = append(kept, m)
+		}
+	}
+	clear(p.world.ready[len(kept):])
+	p.world.ready = kept
+}
+
+// stall lets nothing of the process run for a while; time goes on.
+func (p *process) stall(d time.Duration) {
+	if p.dead || p.stalledUntil > p.world.now {
+		return
+	}
+	p.world.record(p.name, "process.stalled %v", d)
+	p.stalledUntil = p.world.now + d
+	kept := p.world.ready[:0]
+	for _, m := range p.world.ready {
+		if m.host == p {
+			p.stalled = append(p.stalled, m)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	clear(p.world.ready[len(kept):])
+	p.world.ready = kept
+	p.world.At(d, p.goOn)
+}
+
+func (p *process) goOn() {
+	if p.dead {
+		return
+	}
+	p.world.record(p.name, "process.goes on")
+	p.world.ready = append(p.world.ready, p.stalled...)
+	p.stalled = nil
+}
+
+// panicked notes a broken invariant of an actor.
+func (p *process) panicked(who string, reason any) {
+	p.Emit(event.ActorFailed{Actor: who, Reason: fmt.Sprint(reason)})
+}

@@ -1,0 +1,194 @@
+package simulation
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/uuid"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+// writers are services that write to the outbox. Each serializes its writes to a
+// key: the next is reserved only after the one before was committed or given up.
+// What they write is the layout of package outbox; the requests are made here,
+// since a writer's reservation and commit must come at instants of their own.
+type writers struct {
+	fleet   *fleet
+	stopped bool
+	open    int // transactions that will commit
+	keys    []writerKey
+	poison  map[uuid.UUID]bool
+	// committed are all messages that are in the table or were, in commit order.
+	committed []commit
+	byID      map[uuid.UUID]int // index into committed
+	made      uint64
+}
+
+type writerKey struct {
+	topic string
+	key   []byte // nil: keyless, never serialized
+	busy  bool
+}
+
+// commit is one committed message.
+type commit struct {
+	bucket   int
+	sequence int64
+	message  outbox.Message
+	at       time.Duration
+}
+
+const keysPerTopic = 12
+
+func newWriters(f *fleet) *writers {
+	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, poison: map[uuid.UUID]bool{}}
+	for _, t := range topics {
+		for k := range keysPerTopic {
+			w.keys = append(w.keys, writerKey{topic: t.name, key: fmt.Appendf(nil, "%s-%d", t.name, k)})
+		}
+		w.keys = append(w.keys, writerKey{topic: t.name, key: []byte{}}, writerKey{topic: t.name})
+	}
+	return w
+}
+
+// start lets messages be written at random, so many a second on average.
+func (w *writers) start() {
+	mean := time.Duration(float64(time.Second) / w.fleet.o.Rate)
+	var next func()
+	next = func() {
+		if w.stopped {
+			return
+		}
+		w.write()
+		w.fleet.At(w.fleet.between(0, 2*mean), next)
+	}
+	w.fleet.At(w.fleet.between(0, 2*mean), next)
+}
+
+func (w *writers) stop() { w.stopped = true }
+
+// poisonous tells whether the broker rejects the record while poison is about.
+func (w *writers) poisonous(r publisher.Record) bool {
+	id, ok := messageID(r)
+	return ok && w.poison[id]
+}
+
+// write begins one transaction of one to three messages of one key.
+func (w *writers) write() {
+	f := w.fleet
+	k := &w.keys[f.rand.IntN(len(w.keys))]
+	if k.busy {
+		return
+	}
+	messages := make([]outbox.Message, 1+f.rand.IntN(3))
+	for i := range messages {
+		messages[i] = w.message(k)
+	}
+	bucket := messages[0].Bucket(f.o.Buckets)
+	if k.key == nil {
+		messages = messages[:1]
+	}
+	k.busy = k.key != nil
+	first := w.reserve(bucket, len(messages))
+	commit := func() {
+		w.open--
+		w.commit(bucket, first, messages)
+		k.busy = false
+	}
+	switch {
+	case !f.chance(f.net.rates.SplitCommit):
+		w.open++
+		f.At(f.between(0, 5*time.Millisecond), commit)
+	case f.chance(0.3): // never committed
+		k.busy = false
+	default: // committed long after later numbers
+		f.net.faults["splitCommit"]++
+		w.open++
+		f.At(f.between(0, 20*time.Second), commit)
+	}
+}
+
+func (w *writers) message(k *writerKey) outbox.Message {
+	f := w.fleet
+	w.made++
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], f.o.Seed)
+	binary.BigEndian.PutUint64(id[8:], w.made)
+	m := outbox.Message{ID: id, Topic: k.topic, Key: k.key, CreatedAt: time.Unix(0, int64(epoch+f.now)).UTC()}
+	switch f.rand.IntN(8) {
+	case 0: // a tombstone
+	case 1:
+		m.Value = []byte{}
+	default:
+		m.Value = fmt.Appendf(nil, "value %d", w.made)
+	}
+	if f.rand.IntN(4) == 0 {
+		m.Headers = []outbox.Header{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}}
+	}
+	if f.chance(f.net.rates.Requests.Rejected) {
+		w.poison[id] = true
+	}
+	return m
+}
+
+// reserve takes numbers from the bucket's sequence and returns the first.
+func (w *writers) reserve(bucket, n int) int64 {
+	s := w.fleet.schema
+	out, err := w.fleet.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
+		TableName:                 &s.Table,
+		Key:                       s.Key(s.SequenceKey(bucket), outbox.CounterSortKey),
+		UpdateExpression:          aws.String("ADD #n :n"),
+		ExpressionAttributeNames:  map[string]string{"#n": outbox.AttrSequence},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: fmt.Sprint(n)}},
+		ReturnValues:              types.ReturnValueUpdatedNew,
+	})
+	if err != nil {
+		panic(err)
+	}
+	var last int64
+	fmt.Sscan(out.Attributes[outbox.AttrSequence].(*types.AttributeValueMemberN).Value, &last)
+	return last - int64(n) + 1
+}
+
+// commit writes the messages in one transaction.
+func (w *writers) commit(bucket int, first int64, messages []outbox.Message) {
+	f := w.fleet
+	var items []types.TransactWriteItem
+	for i, m := range messages {
+		items = append(items, types.TransactWriteItem{Put: &types.Put{
+			TableName:                &f.schema.Table,
+			Item:                     f.schema.EncodeMessage(m, bucket, first+int64(i)),
+			ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
+			ExpressionAttributeNames: map[string]string{"#pk": f.schema.PartitionKey},
+		}})
+	}
+	_, err := f.db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: items})
+	if err != nil {
+		panic(errors.Join(errors.New("a writer's transaction was refused"), err))
+	}
+	for i, m := range messages {
+		w.byID[m.ID] = len(w.committed)
+		w.committed = append(w.committed, commit{bucket: bucket, sequence: first + int64(i), message: m, at: f.now})
+	}
+	f.record("writer", "committed %d messages from %d in bucket %d", len(messages), first, bucket)
+	f.notify(bucket)
+}
+
+// messageID is the id in a record's header.
+func messageID(r publisher.Record) (uuid.UUID, bool) {
+	for _, h := range r.Headers {
+		if h.Key == publisher.DefaultMessageIDHeader {
+			id, err := uuid.ParseBytes(h.Value)
+			return id, err == nil
+		}
+	}
+	return uuid.UUID{}, false
+}
