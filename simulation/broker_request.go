@@ -13,6 +13,7 @@ type brokerRequest struct {
 	base    int // sequence of the first record
 	epoch   int
 	entries []brokerEntry
+	topic   *brokerTopic // that it was made for; nil: there was none
 	attempt int  // counts the times it was sent
 	settled bool // its records have their reports, or never get any
 }
@@ -99,7 +100,7 @@ func (p *brokerProducer) form(q *brokerQueue) *brokerRequest {
 		}
 		n++
 	}
-	r := &brokerRequest{base: q.next, epoch: p.epoch, entries: q.waiting[:n:n]}
+	r := &brokerRequest{base: q.next, epoch: p.epoch, entries: q.waiting[:n:n], topic: p.broker.topics[q.topic]}
 	q.waiting = q.waiting[n:]
 	q.next += n
 	return r
@@ -180,14 +181,17 @@ func (p *brokerProducer) answered(q *brokerQueue, r *brokerRequest, attempt int,
 		return
 	}
 	switch code {
-	case "", brokerDuplicate:
+	case "":
 		p.settle(q, r, nil)
 		p.schedule(q, 0)
 	case brokerNotLeader:
 		p.again(q, r)
 	case brokerNoTopic:
-		// The client gives up all that it has for the topic; it is not fatal.
-		p.settle(q, r, brokerFault(code))
+		// The client gives up all that it has for the partition; it is not fatal.
+		for _, r := range slices.Concat(q.inFlight, q.retry) {
+			p.settle(q, r, brokerFault(code))
+		}
+		q.retry = nil
 	case brokerOutOfOrder:
 		p.outOfOrder(q, r)
 	default:

@@ -12,7 +12,6 @@ const (
 	brokerNoTopic        = "UNKNOWN_TOPIC_OR_PART"
 	brokerNotLeader      = "NOT_LEADER_FOR_PARTITION"
 	brokerOutOfOrder     = "OUT_OF_ORDER_SEQUENCE_NUMBER"
-	brokerDuplicate      = "DUPLICATE_SEQUENCE_NUMBER"
 	brokerOldEpoch       = "INVALID_PRODUCER_EPOCH"
 	brokerNotAuthorized  = "TOPIC_AUTHORIZATION_FAILED"
 	brokerGapless        = "_GAPLESS_GUARANTEE"
@@ -54,9 +53,13 @@ func (b *Broker) CreateTopic(name string, partitions, maxMessageBytes int) {
 	b.AddPartitions(name, partitions)
 }
 
-// AddPartitions gives a topic more partitions.
+// AddPartitions gives a topic more partitions. Like the other changes of a topic
+// it does nothing to one that is not there.
 func (b *Broker) AddPartitions(name string, more int) {
-	t := b.topics[name]
+	t, known := b.topics[name]
+	if !known {
+		return
+	}
 	for range more {
 		t.partitions = append(t.partitions, &brokerPartition{states: map[int64]*brokerState{}})
 	}
@@ -67,14 +70,22 @@ func (b *Broker) LimitTopic(name string, maxMessageBytes int) {
 	if maxMessageBytes == 0 {
 		maxMessageBytes = 1_048_588
 	}
-	b.topics[name].maxBytes = maxMessageBytes
+	if t, known := b.topics[name]; known {
+		t.maxBytes = maxMessageBytes
+	}
 }
 
 // ForbidTopic takes away the permission to write to a topic; AllowTopic gives it.
-func (b *Broker) ForbidTopic(name string) { b.topics[name].forbidden = true }
+func (b *Broker) ForbidTopic(name string) { b.permit(name, true) }
 
 // AllowTopic gives the permission to write to a topic.
-func (b *Broker) AllowTopic(name string) { b.topics[name].forbidden = false }
+func (b *Broker) AllowTopic(name string) { b.permit(name, false) }
+
+func (b *Broker) permit(name string, forbidden bool) {
+	if t, known := b.topics[name]; known {
+		t.forbidden = forbidden
+	}
+}
 
 // DeleteTopic deletes a topic. Log still has its records.
 func (b *Broker) DeleteTopic(name string) { delete(b.topics, name) }
@@ -83,10 +94,14 @@ func (b *Broker) DeleteTopic(name string) { delete(b.topics, name) }
 // permissions are checked before sequences: a rejected request leaves no trace,
 // so what follows it is out of order, unless the partition does not know the
 // producer.
+//
+// A request for a topic that was deleted and created again meanwhile is refused,
+// as brokers do that know topics by id. What is sent later meets partitions that
+// know no producer.
 func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f BrokerFault) string {
 	topic, known := b.topics[q.topic]
 	switch {
-	case !known || int(q.partition) >= len(topic.partitions):
+	case !known || r.topic != topic || int(q.partition) >= len(topic.partitions):
 		return brokerNoTopic
 	case f.FailOver:
 		return brokerNotLeader
@@ -139,11 +154,8 @@ func (pt *brokerPartition) admit(pid int64, r *brokerRequest) (code string, fres
 				return "", false
 			}
 		}
-		if r.base > s.last+1 {
+		if r.base != s.last+1 {
 			return brokerOutOfOrder, false
-		}
-		if r.base <= s.last {
-			return brokerDuplicate, false
 		}
 	}
 	s.last = r.base + len(r.entries) - 1

@@ -3,8 +3,10 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -93,9 +95,42 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	case w.chance(n.rates.AnswerLate):
 		n.happened("answerLate", p, r)
 		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
+	case isFetch(r) && w.chance(n.rates.SplitCommit):
+		n.happened("splitCommit", p, r)
+		w.At(out, func() { n.fetchInParts(p, r, back, done) })
 	default:
 		w.At(out, func() { n.reply(p, back, n.apply(p, r), done) })
 	}
+}
+
+func isFetch(r store.Request) bool {
+	_, fetch := r.(store.Fetch)
+	return fetch
+}
+
+// fetchInParts reads the bucket twice, a little apart, and answers with the head
+// of the first reading and the rest of the second: a query is not isolated from
+// a transaction that commits while it runs.
+func (n *network) fetchInParts(p *process, r store.Request, back time.Duration, done func(store.Reply)) {
+	w := n.world
+	first := n.apply(p, r)
+	w.At(w.between(0, 30*time.Millisecond), func() {
+		second := n.apply(p, r)
+		a, read := first.Result.(store.Fetched)
+		b, again := second.Result.(store.Fetched)
+		if read && again && len(b.Rows) > 0 {
+			border := b.Rows[w.rand.IntN(len(b.Rows))].Sequence
+			rows := slices.DeleteFunc(slices.Clone(a.Rows), func(row outbox.Row) bool { return row.Sequence >= border })
+			for _, row := range b.Rows {
+				if row.Sequence >= border {
+					rows = append(rows, row)
+				}
+			}
+			b.Rows = rows
+			second.Result = b
+		}
+		n.reply(p, back, second, done)
+	})
 }
 
 func (n *network) happened(kind string, p *process, r store.Request) {

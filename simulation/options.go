@@ -58,9 +58,12 @@ type Rates struct {
 	Throttled   float64
 	// Unprocessed is how likely one item of a batch write is left undone.
 	Unprocessed float64
-	// SplitCommit is how likely a reservation is abandoned, or its commit comes
-	// late.
+	// SplitCommit is how likely a fetch sees a transaction that commits meanwhile
+	// in parts: later rows of it, and not earlier ones.
 	SplitCommit float64
+	// LateCommit is how likely a reservation is abandoned, or its commit comes
+	// up to 20 s late.
+	LateCommit float64
 
 	Crashes float64 // a process ends at once, and a successor starts
 	Stops   float64 // a process stops gracefully, and a successor starts
@@ -86,7 +89,7 @@ const requestTimeout = 10 * time.Second
 func Storm() Rates {
 	return Rates{
 		RequestLost: 0.01, AnswerLost: 0.02, AnswerLate: 0.02, AppliedLate: 0.01, Throttled: 0.02,
-		Unprocessed: 0.05, SplitCommit: 0.05,
+		Unprocessed: 0.05, SplitCommit: 0.1, LateCommit: 0.05,
 		Crashes: 1, Stops: 1, Stalls: 1, Skews: 1,
 		Requests: BrokerRates{Delayed: 0.005, Lost: 0.01, Unsaid: 0.01, Moved: 0.01, Rejected: 0.002},
 	}

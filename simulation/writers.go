@@ -104,13 +104,13 @@ func (w *writers) write() {
 		k.busy = false
 	}
 	switch {
-	case !f.chance(f.net.rates.SplitCommit):
+	case !f.chance(f.net.rates.LateCommit):
 		w.open++
 		f.At(f.between(0, 5*time.Millisecond), commit)
 	case f.chance(0.3): // never committed
 		k.busy = false
 	default: // committed long after later numbers
-		f.net.faults["splitCommit"]++
+		f.net.faults["lateCommit"]++
 		w.open++
 		f.At(f.between(0, 20*time.Second), commit)
 	}

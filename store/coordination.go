@@ -59,12 +59,16 @@ func (c *Client) record(item map[string]types.AttributeValue) *RelayRecord {
 
 func (c *Client) readCoordination(ctx context.Context, api API, r ReadCoordination) Reply {
 	in := &dynamodb.QueryInput{
-		TableName:                 &c.schema.Table,
-		KeyConditionExpression:    aws.String("#pk = :pk"),
-		ExpressionAttributeNames:  map[string]string{"#pk": c.schema.PartitionKey},
-		ExpressionAttributeValues: values{":pk": text(c.schema.CoordinationKey())},
-		ConsistentRead:            aws.Bool(true),
-		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
+		TableName: &c.schema.Table,
+		// Leases and relays are all that there is. That the sort key is named has a
+		// second use: a table with another one is found out by the very first read.
+		KeyConditionExpression:   aws.String("#pk = :pk AND #sk >= :first"),
+		ExpressionAttributeNames: map[string]string{"#pk": c.schema.PartitionKey, "#sk": c.schema.SortKey},
+		ExpressionAttributeValues: values{
+			":pk": text(c.schema.CoordinationKey()), ":first": text(outbox.LeaseSortKeyPrefix),
+		},
+		ConsistentRead:         aws.Bool(true),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if r.After != "" {
 		in.ExclusiveStartKey = c.schema.Key(c.schema.CoordinationKey(), r.After)

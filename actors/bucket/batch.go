@@ -294,7 +294,7 @@ func (c *core) publish(solid int) {
 	})
 }
 
-// withholdPublishing withholds before the rows were given to the publisher.
+// withholdPublishing withholds while the publisher does not have the rows.
 func (c *core) withholdPublishing() {
 	c.dropBatch()
 	c.withhold("lease lapsed")
@@ -318,11 +318,10 @@ func (c *core) published(m publisher.Published) {
 		Bucket: c.cfg.Bucket, Rows: b.solid, Acknowledged: b.acknowledged, Took: actors.Elapsed(b.submittedAt, c.now),
 	})
 	switch {
-	case b.abandoned || !c.valid():
+	case b.abandoned: // what made us abandon it may be over by now
 		c.dropBatch()
-		if !c.machine.In(fsm.Paused) {
-			c.withhold("lease lapsed")
-		}
+	case !c.valid():
+		c.withholdPublishing()
 	case b.acknowledged == 0:
 		c.rejectedAtHead()
 		c.failBatch()

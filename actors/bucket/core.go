@@ -208,6 +208,7 @@ func (c *core) pauseOrResume() {
 		c.fire(fsm.Resume)
 		c.emit(event.BucketResumed{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.pausedSince, c.now)})
 		c.start()
+		c.confirmOrWithhold() // our clock may still be behind
 	}
 }
 

@@ -136,9 +136,9 @@ func (c *core) carry(round Round) {
 }
 
 // ours tells whether a lease names this very process; while we resume, the name
-// of an earlier incarnation will do.
+// of an earlier incarnation will do. A lease without an expiry has no owner.
 func (c *core) ours(lease *store.Lease) bool {
-	if lease == nil || lease.Unreadable || lease.Owner != c.cfg.Relay {
+	if lease == nil || lease.Unreadable || lease.Expires == 0 || lease.Owner != c.cfg.Relay {
 		return false
 	}
 	return lease.Incarnation == c.cfg.Incarnation || c.lease.resuming

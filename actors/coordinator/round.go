@@ -118,6 +118,10 @@ func (c *core) beaten(r store.Reply) {
 		}
 		c.emit(event.HeartbeatRefused{Ahead: ahead})
 	default:
+		if c.rounds == 0 && store.Unusable(r.Err) {
+			c.finish(fmt.Errorf("%w: %w", ErrTable, r.Err))
+			return
+		}
 		c.coordinationFailed("heartbeat", r.Err)
 	}
 	c.read("")

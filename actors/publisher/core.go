@@ -83,7 +83,9 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case Described:
 		c.described(m)
 	case Reached:
-		c.reached(m.Producer)
+		if c.producer(m.Producer) != nil {
+			c.reached(m.Producer)
+		}
 	case Unreached:
 		c.unreached(m)
 	default:
@@ -99,6 +101,7 @@ func (c *core) internal(message any) {
 	case opened:
 		if p := c.producer(m.producer); p != nil {
 			p.state = open
+			c.emit(event.ProducerOpened{Producer: m.producer, Careful: p.options.Careful})
 		}
 	case notOpened:
 		c.notOpened(m)

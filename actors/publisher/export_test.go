@@ -62,6 +62,6 @@ func (d *Desk) OutstandingBytes() (n int) {
 // SkipPriming plants a bug: the producer counts as primed everywhere.
 func (d *Desk) SkipPriming(number int, topic string, partitions int32) {
 	for i := range partitions {
-		*d.core.producer(number).path(place{topic, i}) = path{primed: true, lastSent: d.now()}
+		*d.core.producer(number).path(place{topic, i}) = path{primed: true, lastSent: d.now(), era: d.core.topic(topic).era}
 	}
 }

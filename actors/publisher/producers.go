@@ -85,20 +85,27 @@ type path struct {
 	// refuses what comes behind a rejected one.
 	primed   bool
 	lastSent actors.Instant
+	// era is the topic's when the path was primed: a topic that was deleted and
+	// created again knows no producer.
+	era int
 	// alone: the one outstanding record was alone from the start.
 	alone bool
 }
 
 // admits tells whether a record may be sent: with a broker that may not know the
 // producer (any more), only when none is outstanding.
-func (w *path) admits(now actors.Instant, primeAfter time.Duration) bool {
-	return w.outstanding == 0 || w.primed && actors.Elapsed(w.lastSent, now) < primeAfter
+func (w *path) admits(now actors.Instant, primeAfter time.Duration, era int) bool {
+	return w.outstanding == 0 || w.known(now, primeAfter, era)
 }
 
-func (w *path) sent(now actors.Instant, primeAfter time.Duration) {
-	if actors.Elapsed(w.lastSent, now) >= primeAfter {
-		w.primed = false
-	}
+// known tells whether the broker can be relied upon to know the producer.
+func (w *path) known(now actors.Instant, primeAfter time.Duration, era int) bool {
+	return w.primed && w.era == era && actors.Elapsed(w.lastSent, now) < primeAfter
+}
+
+func (w *path) sent(now actors.Instant, primeAfter time.Duration, era int) {
+	w.primed = w.known(now, primeAfter, era)
+	w.era = era
 	w.outstanding++
 	w.alone = w.outstanding == 1
 	w.lastSent = now
@@ -156,7 +163,6 @@ func (c *core) open(options Options) *producer {
 	p := &producer{options: options, paths: map[place]*path{}}
 	c.producers = append(c.producers, p)
 	c.do(openProducer{options})
-	c.emit(event.ProducerOpened{Producer: options.Number, Careful: options.Careful})
 	return p
 }
 
@@ -249,7 +255,7 @@ func (c *core) purgeDue(m purgeDue) {
 		return
 	}
 	if actors.Elapsed(p.since, c.now) < c.cfg.PurgeDeadline {
-		c.do(purge{m.producer})
+		c.do(purge(m))
 		c.wake(c.cfg.PurgeInterval, m)
 		return
 	}

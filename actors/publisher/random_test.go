@@ -1,6 +1,7 @@
 package publisher_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -35,7 +36,7 @@ const (
 // refused, every Publish is answered once, the budget holds; and once the broker
 // behaves, everything is delivered or set aside.
 func TestOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
-	from, to := seeds(t, 1000)
+	from, to := seeds(t, 500)
 	for seed := from; seed < to; seed++ {
 		if wrong := randomRun(seed, none).wrong; len(wrong) > 0 {
 			t.Fatalf("seed %d: %v\nreplay: PUBLISHER_SEED=%d go test -run %s ./actors/publisher", seed, wrong, seed, t.Name())
@@ -98,7 +99,7 @@ func randomRun(seed uint64, m mutant) *world {
 	tenants := make([]*tenant, randomBuckets)
 	batches := new(uint64)
 	for i := range tenants {
-		tenants[i] = &tenant{w: w, number: i, aside: map[string]bool{}, limit: 1 + w.random.IntN(30), batches: batches, countOnly: m == countsAcks}
+		tenants[i] = &tenant{w: w, number: i, aside: map[string]bool{}, due: map[uint64]int{}, limit: 1 + w.random.IntN(30), batches: batches, countOnly: m == countsAcks}
 	}
 	w.answered = func(p publisher.Published) { tenants[p.Bucket].published(p) }
 	w.commitAtRandom(tenants)
@@ -118,7 +119,7 @@ func randomRun(seed uint64, m mutant) *world {
 
 func drained(tenants []*tenant) bool {
 	for _, b := range tenants {
-		if len(b.rows) > 0 || b.sent != nil {
+		if len(b.rows) > 0 || len(b.due) > 0 {
 			return false
 		}
 	}
@@ -222,6 +223,14 @@ func (w *world) misbehave() {
 	if w.random.IntN(3) == 0 {
 		w.At(within(), func() { w.broker.LimitTopic("small", 900) })
 	}
+	if w.random.IntN(4) == 0 {
+		at := within()
+		w.At(at, func() { w.broker.DeleteTopic("orders") })
+		w.At(at+10*time.Second, func() {
+			w.renewed["orders"] = true
+			w.broker.CreateTopic("orders", 2+w.random.IntN(3), 0)
+		})
+	}
 	if w.random.IntN(3) == 0 {
 		at := within()
 		w.At(at, func() { w.broker.ForbidTopic("small") })
@@ -272,6 +281,9 @@ func plant(w *world, m mutant) publisher.Factory {
 			o.Careful = true
 		case passesRefuse, countsAcks, none:
 		}
+		if w.now < faultyTime && w.random.IntN(8) == 0 {
+			return nil, errors.New("no more threads")
+		}
 		p, err := honest.Open(o, sink)
 		return &hurried{Producer: p, w: w, passes: m == passesRefuse}, err
 	})
@@ -283,8 +295,8 @@ func (f factoryFunc) Open(o publisher.Options, s publisher.Sink) (publisher.Prod
 	return f(o, s)
 }
 
-// hurried is a producer whose queue is full now and then. As a planted bug it
-// says nothing of it and drops the record, acknowledging it itself.
+// hurried is a producer that refuses a record now and then. As a planted bug it
+// takes it and hands it on behind those that came later.
 type hurried struct {
 	publisher.Producer
 	w      *world
@@ -297,7 +309,11 @@ func (h *hurried) Produce(r publisher.Record, t publisher.Token) error {
 			h.w.At(time.Millisecond, func() { _ = h.Producer.Produce(r, t) })
 			return nil
 		}
-		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeQueueFull, Text: "the queue is full"}
+		code := publisher.CodeQueueFull
+		if h.w.random.IntN(4) == 0 {
+			code = "_UNKNOWN_TOPIC"
+		}
+		return &publisher.Fault{Class: publisher.Retriable, Code: code, Text: "not now"}
 	}
 	return h.Producer.Produce(r, t)
 }

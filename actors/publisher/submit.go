@@ -97,7 +97,7 @@ func (c *core) offer(t *batch, i int) verdict {
 	case p.state != open || p.full:
 		return pauses
 	}
-	if !p.path(r.lane.place).admits(c.now, c.cfg.PrimeAfter) {
+	if !p.path(r.lane.place).admits(c.now, c.cfg.PrimeAfter, c.topic(r.lane.topic).era) {
 		return waits
 	}
 	return c.handOver(t, i, p)
@@ -139,7 +139,7 @@ func (c *core) handOver(t *batch, i int, p *producer) verdict {
 		r.keyed.lane = r.lane
 	}
 	p.outstanding++
-	p.path(r.lane.place).sent(c.now, c.cfg.PrimeAfter)
+	p.path(r.lane.place).sent(c.now, c.cfg.PrimeAfter, c.topic(r.lane.topic).era)
 	c.do(produce{p.options.Number, r.record, c.token(t, i)})
 	return handedOver
 }

@@ -14,15 +14,18 @@ import (
 // key after three counted rejections, and gives up what it has in hand when its
 // lease lapses.
 type tenant struct {
-	w       *world
-	number  int
-	rows    []*told // in the table, ascending
-	all     []*told // every row there ever was
-	aside   map[string]bool
-	batch   uint64
-	sent    []*told // of the batch in work; nil: none
-	limit   int     // rows of a batch
-	refused int     // refusals of the row at the head, in a row
+	w      *world
+	number int
+	rows   []*told // in the table, ascending
+	all    []*told // every row there ever was
+	aside  map[string]bool
+	batch  uint64
+	sent   []*told // of the batch in work; nil: none
+	// due are the batches without an answer: the one in work, and those of tenures
+	// whose actor died.
+	due     map[uint64]int // rows of each
+	limit   int            // rows of a batch
+	refused int            // refusals of the row at the head, in a row
 	// countOnly plants a bug: it removes as many rows as were acknowledged, instead
 	// of the prefix.
 	countOnly bool
@@ -68,8 +71,16 @@ func (b *tenant) publish() {
 	for _, r := range b.sent {
 		m.Rows = append(m.Rows, r.row)
 	}
+	b.due[b.batch] = len(m.Rows)
 	b.w.desk.Handle(m)
 	b.watch(b.batch)
+}
+
+// die forgets what is in work, as a panic does; the next actor of the bucket
+// begins anew at once.
+func (b *tenant) die() {
+	b.sent = nil
+	b.publish()
 }
 
 // watch keeps the lease of a batch in work, or lets it lapse.
@@ -83,14 +94,22 @@ func (b *tenant) watch(batch uint64) {
 			b.watch(batch)
 			return
 		}
+		if b.w.random.IntN(3) == 0 {
+			b.die()
+			return
+		}
 		b.w.desk.Handle(publisher.Abandon{Bucket: b.number})
 	})
 }
 
 // published takes the answer and goes on after a pause.
 func (b *tenant) published(m publisher.Published) {
-	if b.sent == nil || m.Batch != b.batch || len(m.Results) != len(b.sent) {
+	if rows, due := b.due[m.Batch]; !due || rows != len(m.Results) {
 		b.w.fault("bucket %d: an answer to batch %d of %d rows that was not asked for", b.number, m.Batch, len(m.Results))
+		return
+	}
+	delete(b.due, m.Batch)
+	if b.sent == nil || m.Batch != b.batch {
 		return
 	}
 	acknowledged := 0
@@ -177,6 +196,9 @@ func judge(w *world, tenants []*tenant) {
 			}
 			if later.aside > 0 && log[at].At > later.aside {
 				continue // a late copy of what has been set aside since
+			}
+			if w.renewed[log[at].Topic] {
+				continue // its new partitions know no producer, primed or not: no order is promised
 			}
 			for _, earlier := range b.all[:j] {
 				before, there := first[earlier.row.Message.ID]

@@ -26,6 +26,9 @@ type topic struct {
 	readAt     actors.Instant
 	// doubted: it may have changed, so it is read again before the next batch uses it.
 	doubted bool
+	// era counts the doubts and the bad answers: each may mean that the topic was
+	// deleted and created again, so its partitions are primed anew.
+	era int
 	// Invariant: at most one question is under way; number and producer are its own.
 	asked    bool
 	ask      uint64
@@ -48,7 +51,11 @@ func (c *core) topic(name string) *topic {
 }
 
 // doubt has a topic's metadata read again before its next use.
-func (c *core) doubt(name string) { c.topic(name).doubted = true }
+func (c *core) doubt(name string) {
+	tp := c.topic(name)
+	tp.doubted = true
+	tp.era++
+}
 
 // poolBytes is the limit of the pool of producers for the topic's records.
 func (tp *topic) poolBytes() int {
@@ -189,6 +196,7 @@ func (c *core) missed(tp *topic, fault *Fault) {
 	}
 	pause := min(maxAskPause, askPause<<min(tp.misses, 10))
 	tp.misses++
+	tp.era++
 	tp.failed, tp.fault = tp.ask, fault
 	tp.readAt = c.now
 	tp.retryAt = c.now.Add(c.jittered(pause))

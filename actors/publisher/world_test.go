@@ -29,8 +29,9 @@ type world struct {
 	answered func(publisher.Published)
 	wrong    []string
 	appended map[uuid.UUID]bool
-	seen     int  // records of the log that are in appended
-	grew     bool // a topic has gained partitions
+	seen     int             // records of the log that are in appended
+	renewed  map[string]bool // topics that were deleted and created again
+	grew     bool            // a topic has gained partitions
 }
 
 type happening struct {
@@ -90,7 +91,7 @@ func newWorld(seed uint64) *world { return newDistantWorld(seed, 0) }
 
 // newDistantWorld has a broker at that distance; 0: the model's default.
 func newDistantWorld(seed uint64, latency time.Duration) *world {
-	w := &world{random: rand.New(rand.NewPCG(seed, 7)), appended: map[uuid.UUID]bool{}, answered: func(publisher.Published) {}}
+	w := &world{random: rand.New(rand.NewPCG(seed, 7)), appended: map[uuid.UUID]bool{}, renewed: map[string]bool{}, answered: func(publisher.Published) {}}
 	w.broker = simulation.NewBroker(simulation.BrokerConfig{Clock: w, Rand: w.random, Latency: latency})
 	return w
 }

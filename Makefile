@@ -1,0 +1,62 @@
+# What a person types. Everything but `integration` and `services` needs Go, a
+# C compiler (librdkafka is linked through cgo) and make, and no service.
+
+export CGO_ENABLED = 1
+
+# How many inputs each fuzz target, and how many seeds the simulation runs. Not a
+# duration for the former: go test reports the end of one as a failure at times.
+FUZZTIME ?= 100000x
+SEEDS ?= 2000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test race integration simulate lint fuzz bench build services
+
+help: ## Shows this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: build ## Shows the relay at work in one process, and verifies what it did
+	bin/relay demo
+
+test: ## Runs the whole suite; no service is needed
+	go test -timeout 10m ./...
+
+race: ## Runs the whole suite under the race detector
+	go test -race -timeout 15m ./...
+
+integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
+	@set -e; \
+	trap 'scripts/services stop' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	scripts/services start; \
+	settings=$$(scripts/services env); \
+	set -a; eval "$$settings"; RELAY_TEST_BINARY='$(CURDIR)/bin/relay'; set +a; \
+	go test -tags integration -count=1 -timeout 15m ./integration/...
+
+simulate: ## Runs a fleet in virtual time under faults, SEEDS=2000 of them
+	SIMULATION_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -v -run "Storm" ./simulation
+
+lint: ## Checks formatting, vet and staticcheck
+	@unformatted=$$(find . -name .cache -prune -o -name '*.go' -print | xargs gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go vet -tags integration ./integration/...
+	go tool staticcheck ./...
+	go tool staticcheck -tags integration ./integration/...
+
+fuzz: ## Runs each fuzz target on new inputs, FUZZTIME=100000x of them
+	@set -e; \
+	listed=$$(go test -list '^Fuzz' ./...); \
+	echo "$$listed" | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print t[i], $$2; n = 0 }' | \
+	while read -r target package; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done
+
+bench: ## Runs the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+build: ## Builds bin/relay; its version is the commit's, by Go's own stamp
+	go build -o bin/relay ./cmd/relay
+
+services: ## Starts Apache Kafka and the emulator; scripts/services stop ends them
+	scripts/services start
+	@scripts/services env

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+)
+
+// Exit codes, a contract with scripts.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // failed while running
+	exitUsage       = 2 // bad usage or settings; nothing was started
+	exitBucketCount = 3 // the table contradicts the settings
+)
+
+// app is what the commands share: the edges of the process, each of which a
+// test can replace.
+type app struct {
+	args, environ  []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	now            func() time.Time
+	dial           dialer
+}
+
+// execute runs one command line and returns its exit code. Results are written
+// to stdout, logs and complaints to stderr. When ctx ends, the command ends
+// gracefully.
+func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
+		now: time.Now, dial: dialDynamoDB}
+	return a.execute(ctx)
+}
+
+func (a *app) execute(ctx context.Context) int {
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.stderr, "relay: interrupted")
+	default:
+		fmt.Fprintf(a.stderr, "relay: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+// runError marks what went wrong after a command had begun its work, so that it
+// can be told from bad usage, cobra's own complaints included.
+type runError struct{ error }
+
+func (e runError) Unwrap() error { return e.error }
+
+// usageError is bad usage that is found only when a command has begun, but
+// before it has started anything.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, new(usageError)) || !errors.As(err, new(runError)):
+		return exitUsage
+	case errors.Is(err, relay.ErrBucketCount):
+		return exitBucketCount
+	default:
+		return exitFailed
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
+		newRun(a), newDemo(a),
+		a.group("table", "Sets up the table", newTableCreate(a)),
+		a.group("message", "Looks at waiting messages, and adds one", newMessageEnqueue(a), newMessageList(a)),
+		newVersion(a))
+}
+
+// group is a command that only has subcommands.
+func (a *app) group(name, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                        name,
+		Short:                      short,
+		Args:                       cobra.ArbitraryArgs,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("which command? see %s --help", cmd.CommandPath())
+			}
+			text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				text += "; the nearest is " + near[0]
+			}
+			return errors.New(text)
+		},
+	}
+	cmd.SetUsageTemplate(usageTemplate)
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// spec describes a command that does something.
+type spec struct {
+	use, short, long, example string
+	groups                    settings.Group
+	arguments                 []settings.Argument
+	// check finds faults of the positional arguments, and between arguments.
+	// Nil: there must be no positional ones.
+	check func(positional []string, flagGiven func(name string) bool) []settings.Fault
+	run   func(ctx context.Context, loaded *settings.Loader) error
+}
+
+// command makes the command of a spec: all faults of its flags, arguments,
+// variables and file are collected and reported together, before run is called.
+func (a *app) command(s spec) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: s.use, Short: s.short, Long: s.long, Example: s.example,
+		Args:               cobra.ArbitraryArgs,
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		FParseErrWhitelist: cobra.FParseErrWhitelist(settings.AllowUnknown),
+	}
+	cmd.Flags().SortFlags = false
+	loader := settings.NewLoader(cmd.Flags(), s.groups, s.arguments...)
+	if s.check == nil {
+		s.check = noPositional
+	}
+	load := func(further ...settings.Fault) error {
+		further = append(further, s.check(cmd.Flags().Args(), cmd.Flags().Changed)...)
+		return loader.Load(a.args, a.environ, further...)
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return load(settings.ParseFault(err)) })
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := load(); err != nil {
+			return err
+		}
+		if err := s.run(cmd.Context(), loader); err != nil {
+			return runError{err}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func noPositional(positional []string, _ func(string) bool) []settings.Fault {
+	var faults []settings.Fault
+	for _, text := range positional {
+		faults = append(faults, settings.Fault{Setting: fmt.Sprintf("%q", text), Detail: ": takes no such argument"})
+	}
+	return faults
+}
+
+// usageTemplate is cobra's, with flags wrapped to the 100 columns that all our
+// text fits.
+const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} [command]{{else}}
+  {{.UseLine}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+"{{.CommandPath}} [command] --help" says more about a command.{{end}}
+`

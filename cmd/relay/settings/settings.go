@@ -1,0 +1,115 @@
+package settings
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/kafka"
+)
+
+// Settings is everything that can be set by name.
+type Settings struct {
+	Relay relay.Config // without clients, producers and observers
+	Kafka kafka.Config
+
+	Region   string // empty: the SDK's chain decides
+	Endpoint string // DynamoDB's address, for emulators; empty: the region's
+
+	LogLevel  string // trace, debug, info, warn, error
+	LogFormat string // auto, console, json
+}
+
+// Group is a set of settings that belong together; groups combine with |.
+type Group uint8
+
+// The groups.
+const (
+	Table   Group = 1 << iota // where the outbox is and how it is reached
+	Brokers                   // where Kafka is and how it is reached
+	Relay                     // how a relay works
+	Log                       // what a long-running command logs
+)
+
+// setting is one row of the table of settings.
+type setting struct {
+	name     string
+	group    Group
+	value    Value // bound to a field of Settings, which holds the default
+	doc      string
+	required string // why it must be set; empty when it need not be
+}
+
+// kafkaSetting is the one setting that is a map: it is set one property at a
+// time, and so is not a row of the table.
+const kafkaSetting = "kafka"
+
+const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; repeatable"
+
+// Defaults are the settings when nothing is set.
+func Defaults() Settings {
+	return Settings{Relay: relay.Config{}.WithDefaults(), LogLevel: "info", LogFormat: "auto"}
+}
+
+// table lists all settings but kafka, in the order in which people read them,
+// each bound to its field of s.
+func (s *Settings) table() []setting {
+	c := &s.Relay
+	return []setting{
+		{name: "table", group: Table, value: Text(&c.Table), doc: "name of the DynamoDB table",
+			required: "a table is required"},
+		{name: "partition-key", group: Table, value: Text(&c.PartitionKey), doc: "the table's partition key attribute"},
+		{name: "sort-key", group: Table, value: Text(&c.SortKey), doc: "the table's sort key attribute"},
+		{name: "key-prefix", group: Table, value: Text(&c.KeyPrefix), doc: "begins every partition key value"},
+		{name: "bucket-count", group: Table, value: Count(&c.BucketCount), doc: "buckets of the outbox, 1 to 10000; the same for all relays and writers"},
+		{name: "region", group: Table, value: OptionalText(&s.Region), doc: "AWS region; unset: the SDK's chain"},
+		{name: "dynamodb-endpoint", group: Table, value: URL(&s.Endpoint), doc: "address of an emulator; unset: the region's DynamoDB"},
+
+		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
+			required: "at least one broker is required"},
+
+		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered}, "fenced"), doc: "how records are kept in order: ordered"},
+		{name: "poison", group: Relay, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonBlock}, "park", "dead-letter"), doc: "what a record rejected for its own sake does: block"},
+		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
+		{name: "batch-size", group: Relay, value: Count(&c.BatchSize), doc: "rows of one fetch"},
+		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
+		{name: "poll-interval", group: Relay, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
+		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
+		{name: "lease-duration", group: Relay, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-renew-interval", group: Relay, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
+		{name: "max-clock-skew", group: Relay, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
+		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
+		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
+		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
+
+		{name: "log-level", group: Log, value: Choice(&s.LogLevel, []string{"trace", "debug", "info", "warn", "error"}), doc: "trace, debug, info, warn or error"},
+		{name: "log-format", group: Log, value: Choice(&s.LogFormat, []string{"auto", "console", "json"}), doc: "console, json, or auto: console on a terminal"},
+	}
+}
+
+// Shown is a setting as people may see it.
+type Shown struct{ Name, Value string }
+
+// Effective lists the settings of the groups with the values that are in
+// effect, secrets replaced by a placeholder: the table's in its order, then the
+// Kafka properties by name, as "kafka.security.protocol".
+func (s *Settings) Effective(groups Group) []Shown {
+	var shown []Shown
+	for _, row := range s.table() {
+		if row.group&groups != 0 {
+			shown = append(shown, Shown{row.name, row.value.String()})
+		}
+	}
+	if groups&Brokers == 0 {
+		return shown
+	}
+	for _, property := range slices.Sorted(maps.Keys(s.Kafka.Properties)) {
+		value := s.Kafka.Properties[property]
+		if secret(property, value) {
+			value = hidden
+		}
+		shown = append(shown, Shown{kafkaSetting + "." + property, value})
+	}
+	return shown
+}

@@ -1,0 +1,218 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value fills one field from text. Its error says what is wrong with the text
+// without repeating it; the field is unchanged then. String is the field as it
+// would be written; Type is what --help shows in place of a value.
+//
+// It has the methods of a pflag.Value.
+type Value interface {
+	Set(text string) error
+	String() string
+	Type() string
+}
+
+// parsed is a Value made of a field and the two directions of its text.
+type parsed[T any] struct {
+	field  *T
+	kind   string
+	parse  func(string) (T, error)
+	format func(T) string
+}
+
+func (p parsed[T]) Set(text string) error {
+	v, err := p.parse(text)
+	if err == nil {
+		*p.field = v
+	}
+	return err
+}
+
+func (p parsed[T]) String() string { return p.format(*p.field) }
+func (p parsed[T]) Type() string   { return p.kind }
+
+func asIs(s string) string { return s }
+
+// Text fills a string that must not be empty, since an empty one would silently
+// mean the default.
+func Text(field *string) Value {
+	return parsed[string]{field, "text", func(text string) (string, error) {
+		if text == "" {
+			return "", errors.New("must not be empty")
+		}
+		return text, nil
+	}, asIs}
+}
+
+// OptionalText fills a string that may be empty.
+func OptionalText(field *string) Value {
+	return parsed[string]{field, "text", func(text string) (string, error) { return text, nil }, asIs}
+}
+
+// Count fills a whole number of 1 or more.
+func Count(field *int) Value { return whole(field, 1) }
+
+// Index fills a whole number of 0 or more.
+func Index(field *int) Value { return whole(field, 0) }
+
+func whole(field *int, least int) Value {
+	return parsed[int]{field, "number", func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > math.MaxInt32 {
+			return 0, fmt.Errorf("must be a whole number, %d or more", least)
+		}
+		return n, nil
+	}, strconv.Itoa}
+}
+
+// Duration fills a positive duration, written with its unit.
+func Duration(field *time.Duration) Value {
+	return parsed[time.Duration]{field, "duration", func(text string) (time.Duration, error) {
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			return 0, fmt.Errorf("needs a unit, such as %ss", strings.TrimLeft(text, "+-"))
+		}
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+			return 0, errors.New("must be a duration, such as 500ms, 30s or 1m30s")
+		case d <= 0:
+			return 0, errors.New("must be positive")
+		}
+		return d, nil
+	}, formatDuration}
+}
+
+// formatDuration leaves out the zero parts that time.Duration would write: 1m,
+// not 1m0s.
+func formatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// sizeUnits, largest first, so that a size is written in the largest that
+// divides it.
+var sizeUnits = []struct {
+	name  string
+	bytes int
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}}
+
+// Size fills a positive number of bytes: 8MiB, 64KB or 1048576, below 2 GiB.
+func Size(field *int) Value {
+	return parsed[int]{field, "size", parseSize, formatSize}
+}
+
+func parseSize(text string) (int, error) {
+	number, unit := text, 1
+	for _, u := range sizeUnits {
+		if rest, found := strings.CutSuffix(text, u.name); found {
+			number, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > math.MaxInt32/unit {
+		return 0, errors.New("must be a size of at least 1 byte and below 2GiB, such as 8MiB or 500KB")
+	}
+	return n * unit, nil
+}
+
+func formatSize(bytes int) string {
+	for _, u := range sizeUnits {
+		if bytes != 0 && bytes%u.bytes == 0 {
+			return strconv.Itoa(bytes/u.bytes) + u.name
+		}
+	}
+	return strconv.Itoa(bytes)
+}
+
+// Switch fills a truth; as a flag, its name alone turns it on.
+func Switch(field *bool) Value {
+	return parsed[bool]{field, switchType, func(text string) (bool, error) {
+		switch strings.ToLower(text) {
+		case "on", "true", "yes", "1":
+			return true, nil
+		case "off", "false", "no", "0":
+			return false, nil
+		}
+		return false, errors.New("must be on or off")
+	}, func(on bool) string {
+		if on {
+			return "on"
+		}
+		return "off"
+	}}
+}
+
+const switchType = "on|off"
+
+// Choice fills one of the choices. Later are names that other versions know:
+// they are refused with that reason, rather than accepted without effect.
+func Choice[T ~string](field *T, choices []T, later ...string) Value {
+	names := make([]string, len(choices))
+	for i, c := range choices {
+		names[i] = string(c)
+	}
+	list := strings.Join(names, ", ")
+	return parsed[T]{field, "name", func(text string) (T, error) {
+		switch {
+		case slices.Contains(later, text):
+			return "", fmt.Errorf("is not in this version, which has: %s", list)
+		case !slices.Contains(names, text):
+			return "", fmt.Errorf("must be one of: %s", list)
+		}
+		return T(text), nil
+	}, func(t T) string { return string(t) }}
+}
+
+// List fills texts that are separated by commas; blanks around them are left
+// out, and none may be empty.
+func List(field *[]string) Value {
+	return parsed[[]string]{field, "list", func(text string) ([]string, error) {
+		items := strings.Split(text, ",")
+		for i := range items {
+			items[i] = strings.TrimSpace(items[i])
+		}
+		if slices.Contains(items, "") {
+			return nil, errors.New("must be names separated by commas, none of them empty")
+		}
+		return items, nil
+	}, func(items []string) string { return strings.Join(items, ",") }}
+}
+
+// Texts appends each text that it is given; for arguments that may be repeated.
+func Texts(field *[]string) Value {
+	return parsed[[]string]{field, "text", func(text string) ([]string, error) {
+		return append(slices.Clone(*field), text), nil
+	}, func(items []string) string { return strings.Join(items, ",") }}
+}
+
+// URL fills an http or https address. Credentials in it are refused: they come
+// from the SDK's chain, and an address is logged.
+func URL(field *string) Value {
+	return parsed[string]{field, "url", func(text string) (string, error) {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+			return "", errors.New("must be an address such as http://localhost:8000")
+		case u.User != nil:
+			return "", errors.New("must not contain credentials, which come from the SDK's chain")
+		}
+		return text, nil
+	}, asIs}
+}

@@ -1,0 +1,197 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// Mode is how records are kept in order.
+type Mode string
+
+// ModeOrdered keeps the order of each topic and key with idempotent producers,
+// also across a rejected record. It is the default and the only mode yet.
+const ModeOrdered Mode = "ordered"
+
+// PoisonPolicy is what happens to a record that the broker rejects for its own
+// sake.
+type PoisonPolicy string
+
+// PoisonBlock keeps the bucket at the rejected row, in order, and says so. It
+// is the default and the only policy yet.
+const PoisonBlock PoisonPolicy = "block"
+
+// Defaults of Config.
+const (
+	DefaultBatchSize          = 500
+	DefaultMaxBatchBytes      = 8 << 20
+	DefaultPollInterval       = time.Second
+	DefaultErrorBackoff       = time.Second
+	DefaultLeaseDuration      = 30 * time.Second
+	DefaultLeaseRenewInterval = 10 * time.Second
+	DefaultMaxClockSkew       = 2 * time.Second
+	DefaultMaxConcurrency     = 8
+	DefaultMessageIDHeader    = "x-outbox-message-id"
+	DefaultShutdownTimeout    = 25 * time.Second
+)
+
+// Config is one relay's configuration. Zero values mean the defaults. All
+// relays and writers sharing a table must agree on Table, PartitionKey,
+// SortKey, KeyPrefix and BucketCount.
+type Config struct {
+	Table        string // required: the table's name
+	PartitionKey string // the table's partition key attribute; default "PK"
+	SortKey      string // the table's sort key attribute; default "SK"
+	KeyPrefix    string // prefix of every partition key value; default "OUTBOX"
+	BucketCount  int    // default 8, at most 10,000
+
+	// RelayID names this relay among its peers: printable ASCII, 1 to 128
+	// characters. Default: the host's name and a random part. Only configure one
+	// when two live processes can never share it.
+	RelayID string
+	Mode    Mode         // default ModeOrdered
+	Poison  PoisonPolicy // default PoisonBlock
+
+	BatchSize     int           // rows of one fetch; default 500
+	MaxBatchBytes int           // bytes of one fetch, at least one row; default 8 MiB
+	PollInterval  time.Duration // between looks at an idle bucket; default 1 s
+	ErrorBackoff  time.Duration // first pause of a bucket after a failure; default 1 s
+
+	LeaseDuration      time.Duration // default 30 s
+	LeaseRenewInterval time.Duration // default 10 s, at most a third of LeaseDuration
+	MaxClockSkew       time.Duration // between any two relays; default 2 s
+	// MaxConcurrency is how many coordination requests are under way at once;
+	// default 8.
+	MaxConcurrency int
+
+	// MessageIDHeader is the header that carries the message id; default
+	// "x-outbox-message-id". A caller's header of that very name is replaced.
+	MessageIDHeader string
+	// PositionHeaders adds x-outbox-bucket and x-outbox-sequence, as decimal
+	// text, in place of a caller's.
+	PositionHeaders bool
+
+	// ShutdownTimeout is how long Run drains after its context is cancelled;
+	// default 25 s.
+	ShutdownTimeout time.Duration
+
+	// DynamoDB sends the requests for messages; required. Coordination sends
+	// heartbeats and leases; required, and a client of its own, so that a
+	// throttled message path never starves renewals.
+	DynamoDB     store.API
+	Coordination store.API
+	// Producers opens the Kafka producers; required. See package kafka.
+	Producers publisher.Factory
+	// Observers are told what happens. See package telemetry.
+	Observers []event.Observer
+}
+
+// WithDefaults returns the configuration with defaults for its zero values,
+// but for RelayID, which New makes.
+func (c Config) WithDefaults() Config {
+	schema := c.schema()
+	c.PartitionKey, c.SortKey, c.KeyPrefix, c.BucketCount =
+		schema.PartitionKey, schema.SortKey, schema.KeyPrefix, schema.BucketCount
+	defaultTo(&c.Mode, ModeOrdered)
+	defaultTo(&c.Poison, PoisonBlock)
+	defaultTo(&c.BatchSize, DefaultBatchSize)
+	defaultTo(&c.MaxBatchBytes, DefaultMaxBatchBytes)
+	defaultTo(&c.PollInterval, DefaultPollInterval)
+	defaultTo(&c.ErrorBackoff, DefaultErrorBackoff)
+	defaultTo(&c.LeaseDuration, DefaultLeaseDuration)
+	defaultTo(&c.LeaseRenewInterval, DefaultLeaseRenewInterval)
+	defaultTo(&c.MaxClockSkew, DefaultMaxClockSkew)
+	defaultTo(&c.MaxConcurrency, DefaultMaxConcurrency)
+	defaultTo(&c.MessageIDHeader, DefaultMessageIDHeader)
+	defaultTo(&c.ShutdownTimeout, DefaultShutdownTimeout)
+	return c
+}
+
+func defaultTo[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c Config) schema() outbox.Schema {
+	return outbox.Schema{
+		Table:        c.Table,
+		PartitionKey: c.PartitionKey,
+		SortKey:      c.SortKey,
+		KeyPrefix:    c.KeyPrefix,
+		BucketCount:  c.BucketCount,
+	}.WithDefaults()
+}
+
+// Validate returns all faults of the configuration, joined, each with the
+// field and its value; nil when there is none. Defaults are applied first.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	faults := []error{c.schema().Validate()}
+	fault := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.RelayID != "" && !validRelayID(c.RelayID),
+		"RelayID %q: must be printable ASCII, 1 to 128 characters", c.RelayID)
+	fault(c.Mode != ModeOrdered, "Mode %q: must be %q", c.Mode, ModeOrdered)
+	fault(c.Poison != PoisonBlock, "Poison %q: must be %q", c.Poison, PoisonBlock)
+	fault(c.BatchSize < 1, "BatchSize %d: must be positive", c.BatchSize)
+	fault(c.MaxBatchBytes < 1, "MaxBatchBytes %d: must be positive", c.MaxBatchBytes)
+	fault(c.MaxConcurrency < 1, "MaxConcurrency %d: must be positive", c.MaxConcurrency)
+	fault(strings.TrimSpace(c.MessageIDHeader) == "", "MessageIDHeader %q: must not be blank", c.MessageIDHeader)
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"PollInterval", c.PollInterval},
+		{"ErrorBackoff", c.ErrorBackoff},
+		{"LeaseDuration", c.LeaseDuration},
+		{"LeaseRenewInterval", c.LeaseRenewInterval},
+		{"MaxClockSkew", c.MaxClockSkew},
+		{"ShutdownTimeout", c.ShutdownTimeout},
+	} {
+		fault(d.value <= 0, "%s %v: must be positive", d.field, d.value)
+	}
+	faults = append(faults, c.validateTiming())
+	fault(c.DynamoDB == nil, "DynamoDB nil: a client for messages is required")
+	fault(c.Coordination == nil, "Coordination nil: a client for leases and heartbeats is required")
+	fault(c.Producers == nil, "Producers nil: a factory of producers is required")
+	return errors.Join(faults...)
+}
+
+// validateTiming checks that a late round does not cost a lease (case X-11).
+func (c Config) validateTiming() error {
+	var faults []error
+	if c.LeaseRenewInterval > c.LeaseDuration/3 {
+		faults = append(faults, fmt.Errorf(
+			"LeaseRenewInterval %v: must be at most a third of LeaseDuration %v", c.LeaseRenewInterval, c.LeaseDuration))
+	}
+	sum := c.LeaseRenewInterval + c.LeaseRenewInterval/2 + c.MaxClockSkew
+	if sum >= c.LeaseDuration {
+		faults = append(faults, fmt.Errorf(
+			"MaxClockSkew %v: LeaseRenewInterval %v + a request's timeout %v + MaxClockSkew = %v, must be less than LeaseDuration %v",
+			c.MaxClockSkew, c.LeaseRenewInterval, c.LeaseRenewInterval/2, sum, c.LeaseDuration))
+	}
+	return errors.Join(faults...)
+}
+
+func validRelayID(id string) bool {
+	if len(id) < 1 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}

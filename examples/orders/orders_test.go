@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+func TestEachOrderIsSeenPlacedAndThenPaid(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var stdout, stderr strings.Builder
+	if err := run(ctx, options{table: "orders", orders: 4}, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	placed := map[string]bool{}
+	paid := 0
+	for line := range strings.Lines(stdout.String()) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || fields[0] != "partition" {
+			continue
+		}
+		switch id := fields[3]; {
+		case strings.Contains(line, `"placed"`):
+			placed[id] = true
+		case !placed[id]:
+			t.Errorf("paid before it was placed: %s", line)
+		default:
+			paid++
+		}
+	}
+	if len(placed) != 4 || paid != 4 {
+		t.Errorf("%d placed, %d paid:\n%s", len(placed), paid, stdout.String())
+	}
+}
+
+// Many pay one order at once: each change has its message, and nobody's is
+// written twice or without the change.
+func TestConcurrentChangesHaveOneMessageEach(t *testing.T) {
+	w, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	ctx := context.Background()
+	if err := w.createTable(ctx, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	messages := 0
+	var mu sync.Mutex
+	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders", Notify: func(...int) {
+		mu.Lock()
+		defer mu.Unlock()
+		messages++
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &orders{db: w.messages, name: "orders", writer: writer}
+	if err := service.place(ctx, "4711", 12); err != nil {
+		t.Fatal(err)
+	}
+	const payers = 3
+	errs := make([]error, payers)
+	var all sync.WaitGroup
+	for i := range payers {
+		all.Go(func() { errs[i] = service.pay(ctx, "4711") })
+	}
+	all.Wait()
+	changed := 1
+	for _, err := range errs {
+		if err == nil {
+			changed++
+		}
+	}
+	version, err := service.version(ctx, "4711")
+	if err != nil || version != changed || messages != changed {
+		t.Errorf("version %d, %d messages after %d changes (%v)", version, messages, changed, err)
+	}
+}
+
+func TestAnOrderIsPlacedOnce(t *testing.T) {
+	w, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	ctx := context.Background()
+	if err := w.createTable(ctx, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &orders{db: w.messages, name: "orders", writer: writer}
+	if err := service.place(ctx, "4711", 12); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.place(ctx, "4711", 13); !wasChanged(err) {
+		t.Errorf("placed again: %v", err)
+	}
+	if err := service.pay(ctx, "4712"); err == nil {
+		t.Error("an order that does not exist was paid")
+	}
+}

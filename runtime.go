@@ -1,0 +1,162 @@
+package relay
+
+import (
+	"context"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/store"
+)
+
+const (
+	// messageRequests is how many requests for messages are under way at once.
+	messageRequests = 64
+	// messageTimeout bounds one request for messages, the SDK's retries included.
+	messageTimeout = 10 * time.Second
+)
+
+// live is the actors' runtime in the real world: the process's clocks, one
+// goroutine a request, protoactor's own dispatcher and mailboxes.
+type live struct {
+	relay     string
+	system    *actor.ActorSystem
+	client    *store.Client
+	observers []event.Observer
+	began     time.Time
+	seed      uint64
+
+	lanes    [2]chan struct{} // a token for each request under way
+	timeouts [2]time.Duration
+
+	ctx      context.Context // ends when the relay has ended
+	cancel   context.CancelFunc
+	requests sync.WaitGroup
+
+	mu       sync.Mutex
+	throttle actors.Throttle // guarded by mu
+}
+
+var _ actors.Runtime = (*live)(nil)
+
+func newLive(cfg Config, id string, observers []event.Observer) *live {
+	silent := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
+	l := &live{
+		relay:     id,
+		system:    actor.NewActorSystem(actor.WithLoggerFactory(silent)),
+		client:    store.NewClient(cfg.schema(), cfg.DynamoDB, cfg.Coordination),
+		observers: observers,
+		began:     time.Now(),
+		seed:      rand.Uint64(),
+	}
+	l.lanes[store.Messages] = make(chan struct{}, messageRequests)
+	l.lanes[store.Coordination] = make(chan struct{}, cfg.MaxConcurrency)
+	l.timeouts[store.Messages] = messageTimeout
+	l.timeouts[store.Coordination] = cfg.LeaseRenewInterval / 2
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Now implements actors.Runtime.
+func (l *live) Now() actors.Instant {
+	now := time.Now()
+	return actors.Instant{Wall: time.Duration(now.UnixNano()), Mono: now.Sub(l.began)}
+}
+
+// Rand implements actors.Runtime.
+func (l *live) Rand(name string) *rand.Rand {
+	hash := fnv.New64a()
+	hash.Write([]byte(name))
+	return rand.New(rand.NewPCG(l.seed, hash.Sum64()))
+}
+
+// After implements actors.Runtime.
+func (l *live) After(to *actor.PID, d time.Duration, msg any) (cancel func()) {
+	timer := time.AfterFunc(d, func() { l.system.Root.Send(to, msg) })
+	return func() { timer.Stop() }
+}
+
+// Do implements actors.Runtime.
+func (l *live) Do(to *actor.PID, r store.Request, token uint64) {
+	l.requests.Go(func() {
+		reply, sent := l.send(r)
+		if sent {
+			l.note(r, reply)
+		}
+		l.system.Root.Send(to, actors.Replied{Token: token, Request: r, Reply: reply.Reply})
+	})
+}
+
+// timedReply is a reply and how long it took.
+type timedReply struct {
+	store.Reply
+	took time.Duration
+}
+
+// send waits for a place in the request's lane and sends it, unless its deadline
+// has passed by then.
+func (l *live) send(r store.Request) (timedReply, bool) {
+	lane := r.Lane()
+	select {
+	case l.lanes[lane] <- struct{}{}:
+		defer func() { <-l.lanes[lane] }()
+	case <-l.ctx.Done():
+		return timedReply{Reply: store.NotSent(r)}, false
+	}
+	timeout := l.timeouts[lane]
+	if deadline := r.Deadline(); !deadline.IsZero() {
+		now := l.Now()
+		if deadline.PassedAt(now) {
+			return timedReply{Reply: store.NotSent(r)}, false
+		}
+		timeout = min(timeout, now.Until(deadline))
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	reply := l.client.Do(ctx, r)
+	return timedReply{Reply: reply, took: time.Since(began)}, true
+}
+
+func (l *live) note(r store.Request, reply timedReply) {
+	l.Emit(event.RequestCompleted{
+		Request:  r.RequestName(),
+		Bucket:   r.ConcernsBucket(),
+		Outcome:  reply.Class.String(),
+		Took:     reply.took,
+		Capacity: reply.Capacity,
+	})
+	l.mu.Lock()
+	noted := l.throttle.Note(r, reply.Reply)
+	l.mu.Unlock()
+	if noted != nil {
+		l.Emit(noted)
+	}
+}
+
+// Emit implements actors.Runtime.
+func (l *live) Emit(e event.Event) {
+	now := time.Now()
+	envelope := event.Envelope{Relay: l.relay, At: now, Elapsed: now.Sub(l.began), Event: e}
+	for _, o := range l.observers {
+		o.Observe(envelope)
+	}
+}
+
+// Props implements actors.Runtime.
+func (l *live) Props(p actor.Producer, opts ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(p, opts...)
+}
+
+// close ends what is under way and waits for it.
+func (l *live) close() {
+	l.cancel()
+	l.requests.Wait()
+	l.system.Shutdown()
+}

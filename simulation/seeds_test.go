@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulation_test
+
+// fewSeeds is how many seeds of the storm fit `make test`.
+const fewSeeds = 200

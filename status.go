@@ -1,0 +1,116 @@
+package relay
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+)
+
+// Status is what a relay is doing, at one moment.
+type Status struct {
+	Relay       string
+	Incarnation string    // empty before Run
+	State       string    // "new", "starting", "ready", "stopping", "stopped"
+	Since       time.Time // of State; zero before Run
+	Mode        Mode
+	Buckets     []BucketStatus // owned ones, ascending
+}
+
+// Ready tells whether the relay has completed a round and does not stop.
+func (s Status) Ready() bool { return s.State == "ready" }
+
+// BucketStatus is what one owned bucket is doing.
+type BucketStatus struct {
+	Bucket       int
+	State        fsm.State // of the bucket's machine
+	BatchState   fsm.State // of its batch's; empty without a batch
+	Since        time.Time // of State
+	LastSequence int64     // the highest one removed by this relay; 0: none yet
+	LastError    string    // why it is blocked or withheld; empty when it is not
+}
+
+// status is the reader of events that Status is made of.
+type status struct {
+	mu      sync.Mutex
+	present Status                // guarded by mu, but for Buckets
+	buckets map[int]*BucketStatus // guarded by mu
+}
+
+func newStatus(cfg Config) *status {
+	return &status{
+		present: Status{Relay: cfg.RelayID, Mode: cfg.Mode, State: "new"},
+		buckets: map[int]*BucketStatus{},
+	}
+}
+
+func (s *status) snapshot() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snapshot := s.present
+	for _, b := range slices.Sorted(maps.Keys(s.buckets)) {
+		snapshot.Buckets = append(snapshot.Buckets, *s.buckets[b])
+	}
+	return snapshot
+}
+
+// Observe implements event.Observer.
+func (s *status) Observe(e event.Envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch v := e.Event.(type) {
+	case event.RelayStarted:
+		s.present.Incarnation = v.Incarnation
+		s.enter("starting", e.At)
+	case event.RelayReady:
+		s.enter("ready", e.At)
+	case event.RelayStopping:
+		s.enter("stopping", e.At)
+	case event.RelayStopped:
+		s.enter("stopped", e.At)
+		clear(s.buckets)
+	case event.StateChanged:
+		s.changed(v, e.At)
+	case event.BatchRemoved:
+		b := s.bucket(v.Bucket)
+		b.LastSequence = max(b.LastSequence, v.Last)
+	case event.BucketBlocked:
+		s.bucket(v.Bucket).LastError = v.Reason
+	case event.BucketWithheld:
+		s.bucket(v.Bucket).LastError = v.Reason
+	}
+}
+
+func (s *status) enter(state string, at time.Time) {
+	s.present.State, s.present.Since = state, at
+}
+
+func (s *status) bucket(b int) *BucketStatus {
+	if s.buckets[b] == nil {
+		s.buckets[b] = &BucketStatus{Bucket: b}
+	}
+	return s.buckets[b]
+}
+
+func (s *status) changed(v event.StateChanged, at time.Time) {
+	to := fsm.State(v.To)
+	if to == fsm.Released || to == fsm.Lost {
+		delete(s.buckets, v.Bucket)
+		return
+	}
+	b := s.bucket(v.Bucket)
+	if v.Machine == "batch" {
+		b.BatchState = to
+		if to == fsm.Removed {
+			b.BatchState = ""
+		}
+		return
+	}
+	b.State, b.Since = to, at
+	if to == fsm.Owned {
+		b.LastError = ""
+	}
+}
