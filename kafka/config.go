@@ -52,12 +52,9 @@ func (c Config) Validate() error {
 	if c.DescribeTimeout < 0 {
 		faults = append(faults, fmt.Errorf("describe timeout %v: must be positive", c.DescribeTimeout))
 	}
-	refused := refusedProperties(c.Properties)
+	refused, others := refusedProperties(c.Properties)
 	faults = append(faults, refused...)
-	if len(refused) == 0 {
-		faults = append(faults, tryProperties(c.Properties)...)
-	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, tryProperties(others)...)...)
 }
 
 func (c Config) brokerFaults() []error {

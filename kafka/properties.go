@@ -54,25 +54,27 @@ func refusals() []refusal {
 }
 
 // refusedProperties names each property that carries the promise, with its
-// reason, sorted by name.
-func refusedProperties(properties map[string]string) []error {
-	var faults []error
+// reason, sorted by name, and returns the others.
+func refusedProperties(properties map[string]string) (faults []error, others map[string]string) {
+	others = maps.Clone(properties)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		// The Go client would strip this prefix, and so let everything through.
 		plain := strings.TrimPrefix(name, "{topic}.")
 		if plain != name {
 			faults = append(faults, fmt.Errorf("kafka property %q: write it without {topic}", name))
+			delete(others, name)
 			continue
 		}
 		for _, r := range refusals() {
 			prefix, open := strings.CutSuffix(r.name, "*")
 			if plain == r.name || open && strings.HasPrefix(plain, prefix) {
 				faults = append(faults, fmt.Errorf("kafka property %s=%s: refused: %s", name, shown(name, properties[name]), r.reason))
+				delete(others, name)
 				break
 			}
 		}
 	}
-	return append(faults, oauthFault(properties)...)
+	return append(faults, oauthFault(properties)...), others
 }
 
 // oauthFault: a token of one's own making needs a callback, which the relay
@@ -153,16 +155,34 @@ func tryProperties(properties map[string]string) []error {
 	return alone
 }
 
+// tryOne names a property that librdkafka does not accept, with its value, and
+// what it says. A name that it does not know may be that of a secret, misspelled:
+// its value is not shown.
 func tryOne(name, value string) error {
-	err := tryOpen(map[string]string{name: value})
+	properties := map[string]string{name: value}
+	if name == "security.protocol" {
+		// Alone, one with SASL would want a mechanism that needs a ticket.
+		maps.Copy(properties, map[string]string{"sasl.mechanisms": "PLAIN", "sasl.username": "-", "sasl.password": "-"})
+	}
+	err := tryOpen(properties)
 	switch {
 	case err == nil:
 		return nil
+	case unknown(name, err):
+		return fmt.Errorf("kafka property %q: %w", name, err)
 	case Secret(name, value):
 		return fmt.Errorf("kafka property %s=%s: not accepted", name, Redacted)
 	default:
-		return fmt.Errorf("kafka property %s=%s: %w", name, value, err)
+		return fmt.Errorf("kafka property %s=%s: %s", name, value, strings.TrimSpace(err.Error()))
 	}
+}
+
+// unknown tells whether librdkafka says of a name what it says of one that
+// nobody knows.
+func unknown(name string, err error) bool {
+	const nobodys = "relay.unknown"
+	other := tryOpen(map[string]string{nobodys: ""})
+	return other != nil && strings.ReplaceAll(other.Error(), nobodys, name) == err.Error()
 }
 
 func tryOpen(properties map[string]string) error {

@@ -128,7 +128,7 @@ var faultCases = []struct {
 	{"a property that carries the promise", nil, []string{"RELAY_KAFKA_ACKS=1"}, "",
 		`kafka acks=1: refused: a row is deleted on acknowledgement, so all in-sync replicas must have the record (from RELAY_KAFKA_ACKS)`},
 	{"a property that does not exist", []string{"--kafka", "lingering.ms=5"}, nil, "",
-		`kafka lingering.ms=5: No such configuration property: "lingering.ms" (from --kafka lingering.ms)`},
+		`kafka "lingering.ms": No such configuration property: "lingering.ms" (from --kafka lingering.ms)`},
 	{"a property without a value may be a secret", []string{"--kafka", "hunter2"}, nil, "",
 		`--kafka (redacted): must be written as property=value`},
 	{"a misspelled flag", []string{"--bacth-size", "5"}, nil, "", `--bacth-size: no such flag; the nearest is --batch-size`},
