@@ -14,8 +14,8 @@ type brokerRequest struct {
 	epoch   int
 	entries []brokerEntry
 	topic   *brokerTopic // that it was made for; nil: there was none
-	attempt int  // counts the times it was sent
-	settled bool // its records have their reports, or never get any
+	attempt int          // counts the times it was sent
+	settled bool         // its records have their reports, or never get any
 }
 
 // bytes is what the broker compares with max.message.bytes.

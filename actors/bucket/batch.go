@@ -66,7 +66,9 @@ type probe struct {
 type failure struct {
 	sequence int64
 	outcome  publisher.Outcome
-	reason   string
+	class    string // of the fault; "retriable" when the row was not submitted
+	code     string
+	reason   string // for people
 }
 
 func (b *batch) awaits(token uint64) bool {
@@ -332,9 +334,12 @@ func (c *core) published(m publisher.Published) {
 }
 
 func failureOf(sequence int64, r publisher.Result) *failure {
-	f := &failure{sequence: sequence, outcome: r.Outcome, reason: r.Outcome.String()}
+	f := &failure{
+		sequence: sequence, outcome: r.Outcome,
+		class: publisher.Retriable.String(), code: r.Outcome.String(), reason: r.Outcome.String(),
+	}
 	if r.Fault != nil {
-		f.reason = r.Fault.Error()
+		f.class, f.code, f.reason = r.Fault.Class.String(), r.Fault.Code, r.Fault.Error()
 	}
 	return f
 }
@@ -357,7 +362,8 @@ func (c *core) rebind() {
 		c.dropBatch()
 		return
 	}
-	b.failure = &failure{sequence: b.rows[0].Sequence, outcome: publisher.Unknown, reason: "the publisher died"}
+	b.failure = failureOf(b.rows[0].Sequence, publisher.Result{Outcome: publisher.Unknown})
+	c.failedOrRecovered()
 	c.failBatch()
 }
 
@@ -408,13 +414,18 @@ func backoff(first time.Duration, failures int, limit time.Duration) time.Durati
 	return min(pause, max(first, limit))
 }
 
-// failedOrRecovered notes since when rows come back unacknowledged, and says so
-// when they do not any more.
+// failedOrRecovered says that rows came back unacknowledged, and when they do not
+// any more.
 func (c *core) failedOrRecovered() {
-	switch {
-	case c.batch.failure != nil && c.failing.IsZero():
-		c.failing = c.now
-	case c.batch.failure == nil && !c.failing.IsZero():
+	switch b := c.batch; {
+	case b.failure != nil:
+		if c.failing.IsZero() {
+			c.failing = c.now
+		}
+		c.emit(event.PublishFailed{
+			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged, Class: b.failure.class, Code: b.failure.code,
+		})
+	case !c.failing.IsZero():
 		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.failing, c.now)})
 		c.failing = actors.Instant{}
 	}

@@ -154,7 +154,7 @@ func (s *stage) told(words []string) {
 }
 
 // rowIs changes one row: "row 4 malformed", "row 4 counts 16", "row 4 sized
-// 1000", "row 4 removed".
+// 1000", "row 0 keyed abc", "row 4 removed".
 func (s *stage) rowIs(sequence int64, verb string, words []string) {
 	switch verb {
 	case "malformed":
@@ -164,6 +164,8 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 	case "sized":
 		value := make([]byte, s.number(words[0]))
 		s.putRow(sequence, func(item item) { item[outbox.AttrValue] = binaryAttribute(value) })
+	case "keyed":
+		s.putRow(sequence, func(item item) { item[s.schema.SortKey] = textAttribute(words[0]) })
 	case "repaired":
 		s.putRow(sequence, nil)
 	case "removed":
@@ -221,10 +223,17 @@ func (s *stage) publisherAnswers(words []string) {
 	}
 	if len(words) > 3 {
 		m.Results[acknowledged] = publisher.Result{
-			Outcome: outcomeOf(s.t, words[3]), Fault: &publisher.Fault{Code: "CODE", Text: "scripted"},
+			Outcome: outcomeOf(s.t, words[3]),
+			Fault:   &publisher.Fault{Class: classOf[words[3]], Code: "CODE", Text: "scripted"},
 		}
 	}
 	s.step(m)
+}
+
+// classOf is the class of the fault that comes with an outcome.
+var classOf = map[string]publisher.Class{
+	"refused": publisher.Rejected, "failed": publisher.Retriable,
+	"unknown": publisher.Ambiguous, "not": publisher.Retriable,
 }
 
 func outcomeOf(t rapid.TB, name string) publisher.Outcome {

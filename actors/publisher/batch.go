@@ -24,6 +24,7 @@ type bucket struct {
 type batch struct {
 	bucket  *bucket
 	request Publish
+	number  uint64 // among all that were begun
 	asks    uint64 // number of the last question for metadata before it began
 	rows    []row
 	// Invariant: no row before next is pending.
@@ -151,9 +152,11 @@ func (c *core) publish(m Publish) {
 }
 
 func (c *core) begin(b *bucket, m Publish) {
+	c.begun++
 	b.active = &batch{
 		bucket:  b,
 		request: m,
+		number:  c.begun,
 		asks:    c.asks,
 		rows:    make([]row, len(m.Rows)),
 		pending: len(m.Rows),
@@ -206,7 +209,7 @@ func (c *core) abandon(m Abandon) {
 	}
 	t.stop()
 	if t.outstanding > 0 {
-		c.wake(c.cfg.AbandonGrace, graceOver{b.number, t.request.Batch})
+		c.wake(c.cfg.AbandonGrace, graceOver{b.number, t.number})
 	}
 }
 
@@ -214,7 +217,7 @@ func (c *core) abandon(m Abandon) {
 // Purging its rows alone is not possible (kafka.md, ordered mode, point 8).
 func (c *core) graceOver(m graceOver) {
 	t := c.bucket(m.bucket).active
-	if t == nil || t.request.Batch != m.batch {
+	if t == nil || t.number != m.number {
 		return
 	}
 	for i := range t.rows {

@@ -11,9 +11,8 @@ import (
 // Config is what one publisher needs. Zero values mean the defaults; Factory is
 // required.
 type Config struct {
-	// Factory opens the producers. The live runtime hands in one that remembers
-	// what it opened, so that the producers of a publisher that died in a panic are
-	// closed and not leaked.
+	// Factory opens the producers. A publisher closes its own when it stops, also
+	// after a panic.
 	Factory Factory
 	// Listener is told Connected and Disconnected; nil: nobody is.
 	Listener *actor.PID
@@ -47,7 +46,7 @@ type Config struct {
 	// 200 ms.
 	PurgeInterval time.Duration
 	// PurgeDeadline is how long reports are waited for before a producer that ends
-	// is closed without them; default 3 s.
+	// is closed without them; default 2 s, so that its buckets publish again within 3 s.
 	PurgeDeadline time.Duration
 	// PrimeAfter is the pause after which a producer is primed again for a
 	// partition; default 9 minutes, at most that: brokers forget idle producers.
@@ -68,7 +67,7 @@ const (
 	DefaultMaxBytes         = 32 << 20
 	DefaultAbandonGrace     = time.Second
 	DefaultPurgeInterval    = 200 * time.Millisecond
-	DefaultPurgeDeadline    = 3 * time.Second
+	DefaultPurgeDeadline    = 2 * time.Second
 	DefaultPrimeAfter       = 9 * time.Minute
 	DefaultDescribeTimeout  = 10 * time.Second
 	DefaultRefreshInterval  = time.Minute

@@ -32,6 +32,7 @@ type core struct {
 
 	// Invariant: ascending by number.
 	buckets []*bucket
+	begun   uint64 // batches, ever
 	turn    int    // whose rows are looked at first in the next round
 	pass    uint64 // number of the current look at one batch
 

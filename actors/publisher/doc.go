@@ -7,4 +7,16 @@
 //
 // It owns the producers' use; the runtime owns their life. It knows nothing of
 // leases but the instant after which a batch must not be sent.
+//
+// What it promises: of one bucket, no row becomes visible before an earlier row
+// of its topic and key, and none before an earlier one on its partition, unless
+// that one was left out by the bucket; a row is Acknowledged only when a broker
+// has it; a row is Refused only when it was alone in its request; each Publish is
+// answered once. It does not promise order while a topic is deleted and created
+// again: the new partitions know no producer, and take whatever comes first.
+//
+// To read it: messages.go and port.go are the two sides, submit.go decides which
+// row may go, outcome.go what a report means, producers.go the life of a
+// producer. The scenarios in testdata tell the same as stories. The events of
+// records, producers and brokers are emitted here, those of batches by the bucket.
 package publisher

@@ -79,10 +79,11 @@ type (
 type (
 	// purgeDue: purge the ending producer again, or give it up.
 	purgeDue struct{ producer int }
-	// graceOver: an abandoned batch has had its time.
+	// graceOver: an abandoned batch has had its time. Number is the core's own, since
+	// a fresh actor of the bucket may count its batches from one again.
 	graceOver struct {
 		bucket int
-		batch  uint64
+		number uint64
 	}
 	// describeDue: a question for metadata has had its time.
 	describeDue struct {

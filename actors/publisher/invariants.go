@@ -1,8 +1,10 @@
 package publisher
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -93,7 +95,8 @@ func (k *invariants) producer(c *core, p *producer) {
 	k.require(!p.options.Careful || p.outstanding <= 1, "careful producer %d has %d rows outstanding", n, p.outstanding)
 	k.require(p.state != ending || p.outstanding > 0, "producer %d has ended and is not closed", n)
 	k.require(p.slot == nil || (p.slot.producer == p) == (p.state != ending), "producer %d: ending and in its place, or neither", n)
-	for at, w := range p.paths {
+	for _, at := range slices.SortedFunc(maps.Keys(p.paths), comparePlaces) {
+		w := p.paths[at]
 		k.require(k.perPath[w] == w.outstanding, "producer %d, %s/%d: %d rows outstanding, %d counted", n, at.topic, at.partition, k.perPath[w], w.outstanding)
 	}
 	users := 0
@@ -103,4 +106,8 @@ func (k *invariants) producer(c *core, p *producer) {
 		}
 	}
 	k.require(p.state == ending || users == p.users, "producer %d: %d users, %d counted", n, users, p.users)
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 }

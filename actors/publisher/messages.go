@@ -10,10 +10,15 @@ import (
 // Publish asks the publisher to send the rows of one bucket, in order. It is
 // answered by exactly one Published, whatever happens, unless the publisher
 // itself ends. A bucket sends one Publish at a time; one that comes while rows
-// of an earlier tenure of the bucket are still outstanding waits for them.
+// of an earlier tenure of the bucket are still outstanding waits for them, and
+// what that tenure had not submitted yet is dropped.
+//
+// After the first row that is not acknowledged no later row of the batch is
+// submitted any more. Rows that are submitted are waited for without a deadline:
+// an outage is only slow. A topic without metadata fails its row soon.
 type Publish struct {
 	Bucket int
-	Batch  uint64       // unique among the batches of this process
+	Batch  uint64       // unique among the batches of one actor of the bucket
 	Rows   []outbox.Row // ascending; not changed after sending
 	// NotAfter is the end of the lease's local validity: no row is submitted
 	// after it.

@@ -1,6 +1,10 @@
 package publisher
 
-import "github.com/bucketbrigade/relay/event"
+import (
+	"slices"
+
+	"github.com/bucketbrigade/relay/event"
+)
 
 // locate is the outstanding row that a token means, if it still is outstanding
 // on that producer: a row that was given up is not found any more.
@@ -16,7 +20,10 @@ func (c *core) locate(number int, token Token) (t *batch, i int, found bool) {
 	return t, i, true
 }
 
-// reported takes a burst of delivery reports.
+// reported takes a burst of delivery reports. A rejection counts against a row
+// only when the row was alone in its request; else its bucket goes on carefully
+// until its rows of that request are through. Of a shared rejection one row a
+// batch is told: the request may have had thousands.
 func (c *core) reported(m Reported) {
 	p := c.producer(m.Producer)
 	if p == nil {
@@ -24,7 +31,7 @@ func (c *core) reported(m Reported) {
 	}
 	p.full = false
 	var culprit *Fault
-	suspects := map[*batch]bool{} // those whose shared rejection was told already
+	var suspects []*batch // those whose shared rejection was told already
 	for _, report := range m.Reports {
 		t, i, found := c.locate(m.Producer, report.Token)
 		if !found {
@@ -40,15 +47,24 @@ func (c *core) reported(m Reported) {
 		p.path(r.lane.place).primed = false
 		switch report.Fault.Class {
 		case Rejected:
-			c.rejected(t, i, report.Fault, lone, suspects)
 			culprit = report.Fault
+			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
+			if lone {
+				c.refuse(t, i, report.Fault)
+				continue
+			}
+			c.settle(t, i, Failed, report.Fault)
+			if !slices.Contains(suspects, t) {
+				suspects = append(suspects, t)
+				c.tellRejected(t, i, report.Fault, false)
+			}
 		case Retriable:
 			c.doubt(r.lane.topic)
 			c.settle(t, i, Failed, report.Fault)
 		case Fatal, Fenced:
 			c.settle(t, i, Unknown, report.Fault)
 			culprit = report.Fault
-		case Ambiguous:
+		default:
 			c.settle(t, i, Unknown, report.Fault)
 		}
 	}
@@ -72,24 +88,6 @@ func (c *core) acknowledged(t *batch, i int, p *producer) {
 		Lag:      c.now.Time().Sub(row.Message.CreatedAt),
 	})
 	c.reached(p.options.Number)
-}
-
-// rejected takes a record-level rejection. It counts against the row only when
-// the row was alone in its request; else the bucket goes on carefully until its
-// rows of that request are through. Of a shared rejection one row a batch is
-// told: the request may have had thousands.
-func (c *core) rejected(t *batch, i int, fault *Fault, lone bool, suspects map[*batch]bool) {
-	sequence := t.request.Rows[i].Sequence
-	t.bucket.careful = max(t.bucket.careful, sequence)
-	if lone {
-		c.refuse(t, i, fault)
-		return
-	}
-	c.settle(t, i, Failed, fault)
-	if !suspects[t] {
-		suspects[t] = true
-		c.tellRejected(t, i, fault, false)
-	}
 }
 
 // refuse settles a row that was rejected for its own sake.

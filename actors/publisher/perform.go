@@ -26,6 +26,12 @@ type performer struct {
 	last      int // the highest number among them, ever
 }
 
+// batchName is a batch among those of all buckets.
+type batchName struct {
+	bucket int
+	batch  uint64
+}
+
 // handle takes one message through the core, and all that comes of it at once:
 // what was refused before anything else, or the core would hand over rows behind
 // one that it believes to be on its way.
@@ -42,19 +48,23 @@ func (f *performer) handle(message any) {
 // are held back: they must not pass it.
 func (f *performer) perform(effects []effect) (feedback []any) {
 	var refused notProduced
-	halted := map[uint64]bool{}
+	var halted map[batchName]bool // nil until something is refused
 	for _, e := range effects {
 		switch e := e.(type) {
 		case openProducer:
 			feedback = append(feedback, f.open(e.options))
 		case produce:
 			var fault *Fault
-			if !halted[e.token.Batch] {
+			name := batchName{e.token.Bucket, e.token.Batch}
+			if !halted[name] {
 				if fault = f.produce(e); fault == nil {
 					continue
 				}
 			}
-			halted[e.token.Batch] = true
+			if halted == nil {
+				halted = map[batchName]bool{}
+			}
+			halted[name] = true
 			refused.refusals = append(refused.refusals, refusal{e.producer, e.token, fault})
 		case purge:
 			if p := f.producers[e.producer]; p != nil {

@@ -24,7 +24,8 @@ type Token struct {
 // by one actor, never concurrently, and never block.
 type Producer interface {
 	// Produce queues one record. An error is a synchronous refusal: nothing of
-	// the record was or will be sent. It is a *Fault.
+	// the record was or will be sent. It is a *Fault; with CodeQueueFull it is
+	// backpressure.
 	Produce(Record, Token) error
 	// Purge drops all that is queued and in flight; each dropped record gets a
 	// report, though some of those in flight may never come (kafka.md).
@@ -52,7 +53,8 @@ type Options struct {
 	// partition, in bytes, at or below the topics' max.message.bytes; 0: the
 	// client's default of 1,000,000.
 	MaxMessageBytes int
-	// Careful producers are not gap-less: one rejected record fails alone.
+	// Careful producers are not gap-less: one rejected record fails alone. They have
+	// one record outstanding at a time, so lingering would only slow them.
 	Careful bool
 }
 

@@ -87,12 +87,9 @@ func (w *world) fault(format string, args ...any) {
 }
 
 // newWorld makes a world with a broker; open starts the publisher in it.
-func newWorld(seed uint64) *world { return newDistantWorld(seed, 0) }
-
-// newDistantWorld has a broker at that distance; 0: the model's default.
-func newDistantWorld(seed uint64, latency time.Duration) *world {
+func newWorld(seed uint64) *world {
 	w := &world{random: rand.New(rand.NewPCG(seed, 7)), appended: map[uuid.UUID]bool{}, renewed: map[string]bool{}, answered: func(publisher.Published) {}}
-	w.broker = simulation.NewBroker(simulation.BrokerConfig{Clock: w, Rand: w.random, Latency: latency})
+	w.broker = simulation.NewBroker(simulation.BrokerConfig{Clock: w, Rand: w.random})
 	return w
 }
 

@@ -1,13 +1,39 @@
-package publisher_test
+package simulation
 
 import (
+	"container/heap"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
-	"github.com/bucketbrigade/relay/simulation"
 )
+
+// brokerTime is a BrokerClock of its own, without a fleet around it.
+type brokerTime struct {
+	now  time.Duration
+	seq  uint64
+	dues dues
+}
+
+func (c *brokerTime) Now() time.Duration { return c.now }
+
+func (c *brokerTime) At(d time.Duration, do func()) {
+	c.seq++
+	heap.Push(&c.dues, &due{at: c.now + d, seq: c.seq, do: do})
+}
+
+// pass lets time go by.
+func (c *brokerTime) pass(d time.Duration) {
+	until := c.now + d
+	for len(c.dues) > 0 && c.dues[0].at <= until {
+		next := heap.Pop(&c.dues).(*due)
+		c.now = next.at
+		next.do()
+	}
+	c.now = until
+}
 
 // The first four rows of kafka.md's first table, on the model: a topic limited to
 // 2,000 bytes, rows to one partition, one row of 5,000 bytes among them, one
@@ -34,9 +60,8 @@ func TestModelBrokerDoesWhatWasMeasured(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newDistantWorld(1, 20*time.Millisecond)
-			w.broker.CreateTopic("orders", 1, 2000)
-			m := &modelRun{w: w}
+			m := newBrokerRun(20 * time.Millisecond)
+			m.broker.CreateTopic("orders", 1, 2000)
 			before := m.open(publisher.Options{Number: 1, Careful: true})
 			for i := range test.data {
 				m.send(before, 100+i, 10)
@@ -76,18 +101,26 @@ func TestModelBrokerDoesWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// modelRun drives producers of the model without a publisher.
-type modelRun struct {
-	w            *world
+// brokerRun drives producers of the model without a publisher.
+type brokerRun struct {
+	clock        *brokerTime
+	broker       *Broker
 	acknowledged map[int64]bool
 	fatal        bool
 }
 
-func (m *modelRun) open(o publisher.Options) publisher.Producer {
-	if m.acknowledged == nil {
-		m.acknowledged = map[int64]bool{}
+// newBrokerRun has the broker at that distance; 0: the default.
+func newBrokerRun(latency time.Duration) *brokerRun {
+	clock := &brokerTime{}
+	return &brokerRun{
+		clock:        clock,
+		broker:       NewBroker(BrokerConfig{Clock: clock, Rand: rand.New(rand.NewPCG(1, 7)), Latency: latency}),
+		acknowledged: map[int64]bool{},
 	}
-	p, _ := m.w.broker.Factory("relay-a").Open(o, func(message any) {
+}
+
+func (m *brokerRun) open(o publisher.Options) publisher.Producer {
+	p, _ := m.broker.Factory("relay-a").Open(o, func(message any) {
 		switch message := message.(type) {
 		case publisher.Reported:
 			for _, r := range message.Reports {
@@ -103,18 +136,18 @@ func (m *modelRun) open(o publisher.Options) publisher.Producer {
 	return p
 }
 
-func (m *modelRun) send(p publisher.Producer, row, size int) {
+func (m *brokerRun) send(p publisher.Producer, row, size int) {
 	_ = p.Produce(publisher.Record{Topic: "orders", Value: make([]byte, size)}, publisher.Token{Sequence: int64(row)})
 }
 
 // separate lets the linger pass, so that the next row gets its own request.
-func (m *modelRun) separate() { m.w.run(m.w.now+3*time.Millisecond, never) }
+func (m *brokerRun) separate() { m.clock.pass(3 * time.Millisecond) }
 
-func (m *modelRun) settle() { m.w.run(m.w.now+time.Second, never) }
+func (m *brokerRun) settle() { m.clock.pass(time.Second) }
 
-func (m *modelRun) appended() []int {
+func (m *brokerRun) appended() []int {
 	var rows []int
-	for _, r := range m.w.broker.Records("orders") {
+	for _, r := range m.broker.Records("orders") {
 		if r.Token.Sequence < 100 {
 			rows = append(rows, int(r.Token.Sequence))
 		}
@@ -125,25 +158,24 @@ func (m *modelRun) appended() []int {
 // A request that is stuck when its producer is closed lands behind the repeat:
 // late duplicates are possible, and consumers deduplicate.
 func TestModelBrokerLetsAStuckRequestOfAClosedProducerLandLate(t *testing.T) {
-	w := newWorld(1)
-	w.broker.CreateTopic("orders", 1, 0)
-	m := &modelRun{w: w}
+	m := newBrokerRun(0)
+	m.broker.CreateTopic("orders", 1, 0)
 	old := m.open(publisher.Options{Number: 1})
 	m.send(old, 0, 10)
 	m.settle()
-	w.broker.SetFaults(simulation.BrokerFaults{Request: func(simulation.BrokerRequest) simulation.BrokerFault {
-		return simulation.BrokerFault{Delay: 20 * time.Second}
+	m.broker.SetFaults(BrokerFaults{Request: func(BrokerRequest) BrokerFault {
+		return BrokerFault{Delay: 20 * time.Second}
 	}})
 	m.send(old, 1, 10)
 	m.send(old, 2, 10)
-	w.run(w.now+time.Second, never)
+	m.clock.pass(time.Second)
 	old.Close()
-	w.broker.SetFaults(simulation.BrokerFaults{})
+	m.broker.SetFaults(BrokerFaults{})
 	fresh := m.open(publisher.Options{Number: 2})
 	for i := 1; i <= 5; i++ {
 		m.send(fresh, i, 10)
 	}
-	w.run(w.now+time.Minute, never)
+	m.clock.pass(time.Minute)
 	if want, got := []int{0, 1, 2, 3, 4, 5, 1, 2}, m.appended(); !slices.Equal(got, want) {
 		t.Errorf("appended %v, want %v", got, want)
 	}
