@@ -23,19 +23,19 @@ test: ## Runs the whole suite; no service is needed
 race: ## Runs the whole suite under the race detector
 	go test -race -timeout 15m ./...
 
-# Services that RELAY_TEST_DYNAMODB and RELAY_TEST_BROKERS name are used as they
+# Services that INTEGRATION_DYNAMODB and INTEGRATION_BROKERS name are used as they
 # are, and left running. All that the tests say is shown, but for the names of
 # passed subtests: it has the figures of the fleet and of the throughput.
 integration: SHELL := bash
 integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	@set -eo pipefail; \
-	if [ -z "$$RELAY_TEST_DYNAMODB" ] || [ -z "$$RELAY_TEST_BROKERS" ]; then \
+	if [ -z "$$INTEGRATION_DYNAMODB" ] || [ -z "$$INTEGRATION_BROKERS" ]; then \
 		trap 'scripts/services stop' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 		scripts/services start; \
 		settings=$$(scripts/services env); \
 		eval "$$settings"; \
 	fi; \
-	export RELAY_TEST_BINARY='$(CURDIR)/bin/relay'; \
+	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
 	go test -v -tags integration -count=1 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'
 
 simulate: ## Runs a fleet in virtual time under faults, SEEDS=2000 of them

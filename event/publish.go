@@ -60,6 +60,7 @@ type RecordRejected struct {
 type PublishFailed struct {
 	Bucket int
 	Rows   int
+	Topic  string // of the first of them, whose fault Class and Code are
 	Class  string // rejected, retriable, ambiguous, fatal, fenced
 	Code   string
 }

@@ -67,72 +67,87 @@ func TestCheckCountsDuplicates(t *testing.T) {
 	}
 }
 
-// Each planted fault is found, and counted as what it is.
-func TestCheckBites(t *testing.T) {
-	for name, c := range map[string]struct {
-		plant func(d *delivery)
-		count func(v verdict) int
-	}{
-		"a lost message": {
+// planted is a fault in a delivery, and where check must count it.
+type planted struct {
+	name  string
+	plant func(d *delivery)
+	count func(v verdict) int
+}
+
+// plantedBetween are faults between records.
+func plantedBetween() []planted {
+	return []planted{
+		{"a lost message",
 			func(d *delivery) { d.records = slices.Delete(d.records, 4, 5) },
 			func(v verdict) int { return v.lost }},
-		"two records of a key exchanged": {
+		{"two records of a key exchanged",
 			func(d *delivery) { d.records[0], d.records[2] = d.records[2], d.records[0] },
 			func(v verdict) int { return v.disordered }},
-		"two keyless records of an explicit partition exchanged": {
+		{"two keyless records of an explicit partition exchanged",
 			func(d *delivery) { d.records[8], d.records[9] = d.records[9], d.records[8] },
 			func(v verdict) int { return v.disordered }},
-		"a changed byte": {
+	}
+}
+
+// plantedWithin are faults of one record.
+func plantedWithin() []planted {
+	return []planted{
+		{"a changed byte",
 			func(d *delivery) { d.records[2].Value = []byte("value I") },
 			func(v verdict) int { return v.altered }},
-		"null for an empty key": {
+		{"null for an empty key",
 			func(d *delivery) { d.records[6].Key = nil },
 			func(v verdict) int { return v.altered }},
-		"null for an empty value": {
+		{"null for an empty value",
 			func(d *delivery) { d.records[6].Value = nil },
 			func(v verdict) int { return v.altered }},
-		"empty for a tombstone": {
+		{"empty for a tombstone",
 			func(d *delivery) { d.records[1].Value = []byte{} },
 			func(v verdict) int { return v.altered }},
-		"empty for a null header": {
+		{"empty for a null header",
 			func(d *delivery) { d.records[0].Headers[0].Value = []byte{} },
 			func(v verdict) int { return v.altered }},
-		"a header less": {
+		{"a header less",
 			func(d *delivery) { d.records[0].Headers = d.records[0].Headers[1:] },
 			func(v verdict) int { return v.altered }},
-		"a second id header": {
+		{"a second id header",
 			func(d *delivery) {
 				d.records[7].Headers = slices.Insert(d.records[7].Headers, 0, outbox.Header{Key: idHeader, Value: []byte("caller's")})
 			},
 			func(v verdict) int { return v.altered }},
-		"a partition that the key does not choose": {
+		{"a partition that the key does not choose",
 			func(d *delivery) { d.records[0].Partition = (d.records[0].Partition + 1) % 4 },
 			func(v verdict) int { return v.misplaced }},
-		"another than the explicit partition": {
+		{"another than the explicit partition",
 			func(d *delivery) { d.records[9].Partition = 3 },
 			func(v verdict) int { return v.misplaced }},
-		"CreatedAt as the record's time": {
+		{"CreatedAt as the record's time",
 			func(d *delivery) { d.records[5].Timestamp = d.messages[5].message.CreatedAt },
 			func(v verdict) int { return v.mistimed }},
-		"a time to come": {
+		{"a time to come",
 			func(d *delivery) { d.records[5].Timestamp = d.until.Add(time.Second) },
 			func(v verdict) int { return v.mistimed }},
-		"a record of a message that was never committed": {
+		{"a record of a message that was never committed",
 			func(d *delivery) {
 				r := d.records[0]
 				r.Headers = []outbox.Header{{Key: idHeader, Value: []byte("00000000-0000-4000-8000-000000000000")}}
 				d.records = append(d.records, r)
 			},
 			func(v verdict) int { return v.foreign }},
-		"a record whose id is not the last header": {
+		{"a record whose id is not the last header",
 			func(d *delivery) {
 				r := d.records[0]
 				r.Headers = append(r.Headers, outbox.Header{Key: "h"})
 				d.records = append(d.records, r)
 			},
 			func(v verdict) int { return v.foreign }},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+}
+
+// Each planted fault is found, and counted as what it is.
+func TestCheckBites(t *testing.T) {
+	for _, c := range slices.Concat(plantedBetween(), plantedWithin()) {
+		t.Run(c.name, func(t *testing.T) {
 			d := soundDelivery()
 			c.plant(d)
 			v := d.check()

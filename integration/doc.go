@@ -3,13 +3,22 @@
 // has no code of its own to offer.
 //
 // `make integration` starts the services, runs the tests, which have the build
-// tag integration, and stops the services. They read
+// tag integration, and stops the services. The tests read
 //
-//	RELAY_TEST_DYNAMODB   the emulator's address, http://127.0.0.1:8000
-//	RELAY_TEST_BROKERS    Kafka's bootstrap servers, comma separated
-//	RELAY_TEST_BINARY     path of the relay binary under test
+//	INTEGRATION_DYNAMODB   the emulator's address, http://127.0.0.1:8000
+//	INTEGRATION_BROKERS    Kafka's bootstrap servers, comma separated
+//	INTEGRATION_RELAY     path of the relay binary under test
 //
-// and judge from outside only: by what a consumer reads, what a scan of the
+// What is held where:
+//
+//	fleet_test.go        20,000 messages of all kinds, while relays come and go
+//	outage_test.go       services that come up late or go away; the second SIGTERM
+//	refusal_test.go      what ends a relay: its exit code, and its words
+//	store_test.go        the table's conformance suite, on the emulator
+//	kafka_test.go        the producers' conformance suite, on Apache Kafka
+//	throughput_test.go   the relay beside a bare loop of the same two clients
+//
+// The tests judge from outside only: by what a consumer reads, what a scan of the
 // table returns, what a process writes to stderr, and how it ends. What judges
 // (check_test.go, form_test.go) is pure and has tests of its own, which plant
 // what must be found; they have no build tag and run in `make test`.

@@ -50,6 +50,7 @@ func TestFleet(t *testing.T) {
 	f.turnOver()
 	messages, calls := f.workload.committed()
 	awaitDelivery(t, messages, partitions)
+	f.checkHeldLeases(scan(t, client, schema.Table))
 	for _, p := range f.relays[2:] {
 		p.stop()
 	}
@@ -61,8 +62,9 @@ func TestFleet(t *testing.T) {
 	}
 	verdict := check(messages, records, partitions, time.Now())
 	t.Logf("%v", &verdict)
-	t.Logf("written by %d enqueues, %d transactions with a business item, %d of a writer that stamps nothing; %d more were refused",
-		calls.enqueued, calls.transactions, calls.foreign, calls.refused)
+	t.Logf("%s; %d stamped with no bucket count", kinds(messages), calls.unstamped)
+	t.Logf("written by %d enqueues and %d transactions with a business item, while %d more were refused",
+		calls.enqueued, calls.transactions+calls.foreign, calls.refused)
 	t.Logf("from the first relay's start to the last one's end: %.1f s", took.Seconds())
 	if !verdict.sound() || verdict.sent != fleetMessages {
 		t.Errorf("%v", &verdict)
@@ -95,8 +97,9 @@ func (f *fleet) turnOver() {
 	third := f.join()
 	f.after(ctx, kill, "the second relay is killed")
 	// Its rows are acknowledged, and their deletes, 25 rows each, have begun.
-	second.awaitFrom(second.now(), "batch.published", func(l line) bool { return l.Rows > 2*store.MaxDeletes })
+	published := second.awaitFrom(second.now(), "batch.published", func(l line) bool { return l.Rows > store.MaxDeletes })
 	second.signal(syscall.SIGKILL)
+	t.Logf("the second relay is killed while it deletes %d rows", published.Rows)
 	fourth := f.join()
 
 	if code := first.exit(); code != 0 {
@@ -116,7 +119,8 @@ func (f *fleet) turnOver() {
 func (f *fleet) join() *process {
 	f.t.Helper()
 	id := fmt.Sprintf("relay-%d", len(f.relays)+1)
-	p := start(f.t, id, relayArgs(f.t, f.schema.Table, id, "--log-level", "trace")...)
+	// A long pause between polls makes batches of many rows, to be interrupted.
+	p := start(f.t, id, relayArgs(f.t, f.schema.Table, id, "--poll-interval", "1s", "--log-level", "trace")...)
 	f.relays = append(f.relays, p)
 	return p
 }
@@ -127,6 +131,22 @@ func (f *fleet) after(ctx context.Context, mark <-chan struct{}, what string) {
 	case <-mark:
 	case <-ctx.Done():
 		f.t.Fatalf("the writers did not come to where %s", what)
+	}
+}
+
+// checkHeldLeases wants the documented form while relays are at work too, and
+// each bucket theirs.
+func (f *fleet) checkHeldLeases(items []item) {
+	f.t.Helper()
+	s := inspect(items)
+	f.t.Logf("at work: leases %v", s.leases)
+	for _, problem := range s.problems {
+		f.t.Error(problem)
+	}
+	for bucket, owner := range s.leases {
+		if owner != "" && owner != f.relays[2].name && owner != f.relays[3].name {
+			f.t.Errorf("bucket %d: its lease names %s, which has gone", bucket, owner)
+		}
 	}
 }
 

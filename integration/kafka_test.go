@@ -23,9 +23,9 @@ import (
 // brokers are the bootstrap servers of the Kafka cluster under test.
 func brokers(t testing.TB) []string {
 	t.Helper()
-	addresses := os.Getenv("RELAY_TEST_BROKERS")
+	addresses := os.Getenv("INTEGRATION_BROKERS")
 	if addresses == "" {
-		t.Fatal("RELAY_TEST_BROKERS is not set; start the services and set it with: " +
+		t.Fatal("INTEGRATION_BROKERS is not set; start the services and set it with: " +
 			"scripts/services start && eval \"$(scripts/services env)\"")
 	}
 	list := strings.Split(addresses, ",")
@@ -35,7 +35,7 @@ func brokers(t testing.TB) []string {
 			return list
 		}
 	}
-	t.Fatalf("no broker answers at RELAY_TEST_BROKERS=%s", addresses)
+	t.Fatalf("no broker answers at INTEGRATION_BROKERS=%s", addresses)
 	return nil
 }
 

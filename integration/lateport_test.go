@@ -25,10 +25,6 @@ type latePort struct {
 	frozen   bool                  // guarded by mu
 	conns    map[net.Conn]struct{} // guarded by mu; nil when the test has ended
 	tasks    sync.WaitGroup
-
-	// arrived takes a value for each connection that comes while it is frozen, as
-	// far as somebody waits for it.
-	arrived chan struct{}
 }
 
 // reservePort takes a free port of 127.0.0.1 without listening on it.
@@ -43,7 +39,7 @@ func reservePort(t testing.TB) *latePort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &latePort{t: t, socket: os.NewFile(uintptr(fd), "late port"), conns: map[net.Conn]struct{}{}, arrived: make(chan struct{}, 100)}
+	p := &latePort{t: t, socket: os.NewFile(uintptr(fd), "late port"), conns: map[net.Conn]struct{}{}}
 	t.Cleanup(p.close)
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
@@ -80,11 +76,14 @@ func (p *latePort) open(target string) {
 	})
 }
 
-// freeze ends all answers.
-func (p *latePort) freeze() {
+// freeze ends all answers, thaw the freezing. What was sent meanwhile is lost.
+func (p *latePort) freeze() { p.setFrozen(true) }
+func (p *latePort) thaw()   { p.setFrozen(false) }
+
+func (p *latePort) setFrozen(frozen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = true
+	p.frozen = frozen
 }
 
 func (p *latePort) isFrozen() bool {
@@ -95,12 +94,6 @@ func (p *latePort) isFrozen() bool {
 
 func (p *latePort) forward(from net.Conn, target string) {
 	defer p.own(from)()
-	if p.isFrozen() {
-		select {
-		case p.arrived <- struct{}{}:
-		default:
-		}
-	}
 	to, err := net.Dial("tcp", target)
 	if err != nil {
 		return

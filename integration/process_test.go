@@ -18,10 +18,11 @@ import (
 // line is one line that a process has written to stderr. Text has all of it;
 // the fields are empty in what is no JSON.
 type line struct {
-	Level, Event, Relay, Error string
-	Rows                       int
-	Ended                      []string
-	text                       string
+	Level, Event     string
+	Request, Outcome string
+	Rows             int
+	Ended            []string
+	text             string
 }
 
 // process is a relay binary at work. Its end is awaited when the test ends,
@@ -42,7 +43,7 @@ type process struct {
 // environment. name tells the processes of a test apart.
 func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
-	binary := setting(t, "RELAY_TEST_BINARY", "build it and name it: make build && export RELAY_TEST_BINARY=$PWD/bin/relay")
+	binary := setting(t, "INTEGRATION_RELAY", "build it and name it: make build && export INTEGRATION_RELAY=$PWD/bin/relay")
 	p := &process{t: t, name: name, cmd: exec.Command(binary, args...),
 		exited: make(chan struct{}), changed: make(chan struct{})}
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),

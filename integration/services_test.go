@@ -34,7 +34,7 @@ func setting(t testing.TB, name, advice string) string {
 // endpoint is the emulator's address.
 func endpoint(t testing.TB) string {
 	t.Helper()
-	return setting(t, "RELAY_TEST_DYNAMODB",
+	return setting(t, "INTEGRATION_DYNAMODB",
 		"start the services and set it with: scripts/services start && eval \"$(scripts/services env)\"")
 }
 

@@ -16,9 +16,9 @@ import (
 // The emulator keeps the promises that the in-memory table keeps: what the
 // simulation proves on the one holds on the other.
 func TestStoreConformance(t *testing.T) {
-	endpoint := os.Getenv("RELAY_TEST_DYNAMODB")
+	endpoint := os.Getenv("INTEGRATION_DYNAMODB")
 	if endpoint == "" {
-		t.Fatal("RELAY_TEST_DYNAMODB is not set; start the services and set it with: " +
+		t.Fatal("INTEGRATION_DYNAMODB is not set; start the services and set it with: " +
 			"scripts/services start && eval \"$(scripts/services env)\"")
 	}
 	client := dynamodb.New(dynamodb.Options{

@@ -103,6 +103,7 @@ func (w *workload) committed() (messages []sent, calls calls) {
 		calls.transactions += a.calls.transactions
 		calls.foreign += a.calls.foreign
 		calls.refused += a.calls.refused
+		calls.unstamped += a.calls.unstamped
 	}
 	return messages, calls
 }
@@ -123,7 +124,29 @@ type calls struct {
 	enqueued     int // Enqueue
 	transactions int // Commit with a business item
 	foreign      int // transactions of a writer that stamps no bucket count, with a business item
+	unstamped    int // messages of the foreign ones
 	refused      int // Commits whose business item was refused, so that nothing may arrive
+}
+
+// kinds says how many messages there are of each kind.
+func kinds(messages []sent) string {
+	count := func(is func(m outbox.Message) bool) int {
+		n := 0
+		for _, m := range messages {
+			if is(m.message) {
+				n++
+			}
+		}
+		return n
+	}
+	return fmt.Sprintf("keys: %d empty, %d none; values: %d empty, %d absent; %d with headers; %d with an explicit partition, %d of them without a key",
+		count(func(m outbox.Message) bool { return m.Key != nil && len(m.Key) == 0 }),
+		count(func(m outbox.Message) bool { return m.Key == nil }),
+		count(func(m outbox.Message) bool { return m.Value != nil && len(m.Value) == 0 }),
+		count(func(m outbox.Message) bool { return m.Value == nil }),
+		count(func(m outbox.Message) bool { return len(m.Headers) > 0 }),
+		count(func(m outbox.Message) bool { return m.Partition != nil }),
+		count(func(m outbox.Message) bool { return m.Partition != nil && m.Key == nil }))
 }
 
 // author is one service: it writes one call after another.
@@ -173,6 +196,7 @@ func (a *author) commit(ctx context.Context, messages []outbox.Message) error {
 		return a.writer.Commit(ctx, a.order(a.business), messages...)
 	case 7, 8:
 		a.calls.foreign++
+		a.calls.unstamped += len(messages)
 		a.business++
 		return a.commitUnstamped(ctx, messages)
 	default:

@@ -294,6 +294,7 @@ func publishLines() []line {
 			func(f facts, e event.PublishFailed) {
 				f.bucket(e.Bucket)
 				f.number("rows", e.Rows)
+				f.text("topic", e.Topic)
 				f.text("class", e.Class)
 				f.text("code", e.Code)
 			}),

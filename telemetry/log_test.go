@@ -94,7 +94,7 @@ func publishSamples() []event.Event {
 		event.BatchPublished{Bucket: 3, Rows: 500, Acknowledged: 498, Took: 20 * time.Millisecond},
 		event.RecordRejected{Bucket: 3, Sequence: 10, Message: "5f2c", Topic: "orders", Code: "message too large, limit 2000", Alone: true},
 		event.RecordRejected{Bucket: 3, Sequence: 10, Message: "5f2c", Topic: "orders", Code: "message too large", Alone: false},
-		event.PublishFailed{Bucket: 3, Rows: 500, Class: "ambiguous", Code: "timed out"},
+		event.PublishFailed{Bucket: 3, Rows: 500, Topic: "orders", Class: "ambiguous", Code: "timed out"},
 		event.PublishRecovered{Bucket: 3, After: 9 * time.Second},
 		event.BrokerUnreachable{Reason: "connection refused"},
 		event.BrokerReached{After: 300 * time.Millisecond},

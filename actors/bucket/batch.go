@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/bucketbrigade/relay/actors"
-	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
 	"github.com/bucketbrigade/relay/outbox"
@@ -15,7 +14,6 @@ import (
 
 // Limits of one batch (protocol.md section 5).
 const (
-	maxProbes         = 8 // gaps in one step
 	maxDeleteAttempts = 8 // of one chunk
 	firstDeletePause  = 50 * time.Millisecond
 	maxBackoff        = 30 * time.Second
@@ -52,23 +50,6 @@ type batch struct {
 	abandoned   bool   // the lease lapsed while the publisher had the rows
 	token       uint64 // of the fetch or delete under way; 0: none
 	submittedAt actors.Instant
-}
-
-// probe is the question whether one gap holds a message.
-type probe struct {
-	from, to int64
-	before   int // index of the row behind the gap
-	token    uint64
-	filled   bool
-}
-
-// failure is why a row was not acknowledged.
-type failure struct {
-	sequence int64
-	outcome  publisher.Outcome
-	class    string // of the fault; "retriable" when the row was not submitted
-	code     string
-	reason   string // for people
 }
 
 func (b *batch) awaits(token uint64) bool {
@@ -205,168 +186,6 @@ func (c *core) refetched() int {
 	return n
 }
 
-// probe asks for the next gaps, eight at most; the rows up to the ninth follow
-// when all are empty.
-func (c *core) probe() {
-	b := c.batch
-	b.probes = b.probes[:0]
-	for i := b.solid; i < len(b.rows); i++ {
-		sequence := b.rows[i].Sequence
-		if sequence > b.next {
-			if len(b.probes) == maxProbes {
-				break
-			}
-			from, to := b.next, sequence-1
-			token := c.do(store.Probe{Bucket: c.cfg.Bucket, From: from, To: to, NotAfter: c.lease.validUntil})
-			b.probes = append(b.probes, probe{from: from, to: to, before: i, token: token})
-		}
-		b.next = max(b.next, sequence+1)
-	}
-	if len(b.probes) == 0 {
-		c.publish(len(b.rows))
-	}
-}
-
-// probed takes one answer; the last one decides how far the rows are solid.
-func (c *core) probed(m actors.Replied) {
-	b := c.batch
-	answer, ok := m.Reply.Result.(store.Probed)
-	if !ok {
-		c.failBatch()
-		return
-	}
-	open := 0
-	for i := range b.probes {
-		p := &b.probes[i]
-		if p.token == m.Token {
-			p.token, p.filled = 0, answer.Filled
-			c.emit(event.GapProbed{Bucket: c.cfg.Bucket, From: p.from, To: p.to, Filled: p.filled})
-		}
-		if p.token != 0 {
-			open++
-		}
-	}
-	if open > 0 {
-		return
-	}
-	for _, p := range b.probes {
-		if p.filled {
-			b.cut = true
-			c.publish(p.before)
-			return
-		}
-	}
-	c.publish(c.beforeNextGap())
-}
-
-// beforeNextGap is the index of the row behind the first gap that was not
-// probed yet, or the number of rows.
-func (c *core) beforeNextGap() int {
-	b := c.batch
-	for i := b.probes[len(b.probes)-1].before; i < len(b.rows)-1; i++ {
-		if b.rows[i+1].Sequence > b.rows[i].Sequence+1 {
-			return i + 1
-		}
-	}
-	return len(b.rows)
-}
-
-// publish gives the solid rows to the publisher.
-func (c *core) publish(solid int) {
-	b := c.batch
-	b.solid, b.probes = solid, nil
-	if solid == 0 { // a message has appeared before the first row
-		c.transition(b.machine, fsm.Filled)
-		b.rows, b.bytes, b.cut, b.malformed = nil, 0, false, nil
-		c.fetch()
-		return
-	}
-	b.next = b.rows[solid-1].Sequence + 1
-	c.transition(b.machine, fsm.Probed)
-	if !c.valid() {
-		c.withholdPublishing()
-		return
-	}
-	b.submittedAt = c.now
-	c.tellPublisher(publisher.Publish{
-		Bucket:   c.cfg.Bucket,
-		Batch:    b.number,
-		Rows:     b.rows[:solid:solid],
-		NotAfter: c.lease.validUntil,
-	})
-}
-
-// withholdPublishing withholds while the publisher does not have the rows.
-func (c *core) withholdPublishing() {
-	c.dropBatch()
-	c.withhold("lease lapsed")
-}
-
-// published takes the outcome of the batch.
-func (c *core) published(m publisher.Published) {
-	b := c.batch
-	if b == nil || b.number != m.Batch || !b.machine.In(fsm.Publishing) {
-		return
-	}
-	b.acknowledged = b.solid
-	for i, result := range m.Results {
-		if result.Outcome != publisher.Acknowledged {
-			b.acknowledged, b.failure = i, failureOf(b.rows[i].Sequence, result)
-			break
-		}
-	}
-	c.failedOrRecovered()
-	c.emit(event.BatchPublished{
-		Bucket: c.cfg.Bucket, Rows: b.solid, Acknowledged: b.acknowledged, Took: actors.Elapsed(b.submittedAt, c.now),
-	})
-	switch {
-	case b.abandoned: // what made us abandon it may be over by now
-		c.dropBatch()
-	case !c.valid():
-		c.withholdPublishing()
-	case b.acknowledged == 0:
-		c.rejectedAtHead()
-		c.failBatch()
-	default:
-		c.transition(b.machine, fsm.Published)
-		c.deleteNext()
-	}
-}
-
-func failureOf(sequence int64, r publisher.Result) *failure {
-	f := &failure{
-		sequence: sequence, outcome: r.Outcome,
-		class: publisher.Retriable.String(), code: r.Outcome.String(), reason: r.Outcome.String(),
-	}
-	if r.Fault != nil {
-		f.class, f.code, f.reason = r.Fault.Class.String(), r.Fault.Code, r.Fault.Error()
-	}
-	return f
-}
-
-// rejectedAtHead blocks the bucket when its first row is rejected for its own
-// sake: it stays there, in order, and tries again from pause to pause.
-func (c *core) rejectedAtHead() {
-	if f := c.batch.failure; f != nil && f.outcome == publisher.Refused {
-		c.blockAt(f.sequence, f.reason)
-	}
-}
-
-// rebind: the publisher that had the rows is gone.
-func (c *core) rebind() {
-	b := c.batch
-	if b == nil || !b.machine.In(fsm.Publishing) {
-		return
-	}
-	if b.abandoned {
-		c.dropBatch()
-		return
-	}
-	b.failure = failureOf(b.rows[0].Sequence, publisher.Result{Outcome: publisher.Unknown})
-	c.failedOrRecovered()
-	c.failBatch()
-}
-
 // retry goes on after a pause: with the delete of a chunk, or with the bucket's
 // head.
 func (c *core) retry() {
@@ -412,23 +231,6 @@ func backoff(first time.Duration, failures int, limit time.Duration) time.Durati
 		pause *= 2
 	}
 	return min(pause, max(first, limit))
-}
-
-// failedOrRecovered says that rows came back unacknowledged, and when they do not
-// any more.
-func (c *core) failedOrRecovered() {
-	switch b := c.batch; {
-	case b.failure != nil:
-		if c.failing.IsZero() {
-			c.failing = c.now
-		}
-		c.emit(event.PublishFailed{
-			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged, Class: b.failure.class, Code: b.failure.code,
-		})
-	case !c.failing.IsZero():
-		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.failing, c.now)})
-		c.failing = actors.Instant{}
-	}
 }
 
 // dropBatch leaves what remains in the table.

@@ -114,5 +114,9 @@ func until(i actors.Instant) string { return "+" + i.Mono.String() }
 
 // offset is a moment in the table, since the stage's begin by the wall clock.
 func offset(t store.Ticks) string {
-	return "+" + t.Sub(actors.Instant{Wall: begin}.Ticks()).String()
+	d := t.Sub(actors.Instant{Wall: begin}.Ticks())
+	if d < 0 {
+		return d.String()
+	}
+	return "+" + d.String()
 }

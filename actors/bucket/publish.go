@@ -1,0 +1,131 @@
+package bucket
+
+import (
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+)
+
+// failure is why a row was not acknowledged.
+type failure struct {
+	sequence int64
+	outcome  publisher.Outcome
+	class    string // of the fault; "retriable" when the row was not submitted
+	code     string
+	reason   string // for people
+}
+
+// publish gives the solid rows to the publisher.
+func (c *core) publish(solid int) {
+	b := c.batch
+	b.solid, b.probes = solid, nil
+	if solid == 0 { // a message has appeared before the first row
+		c.transition(b.machine, fsm.Filled)
+		b.rows, b.bytes, b.cut, b.malformed = nil, 0, false, nil
+		c.fetch()
+		return
+	}
+	b.next = b.rows[solid-1].Sequence + 1
+	c.transition(b.machine, fsm.Probed)
+	if !c.valid() {
+		c.withholdPublishing()
+		return
+	}
+	b.submittedAt = c.now
+	c.tellPublisher(publisher.Publish{
+		Bucket:   c.cfg.Bucket,
+		Batch:    b.number,
+		Rows:     b.rows[:solid:solid],
+		NotAfter: c.lease.validUntil,
+	})
+}
+
+// withholdPublishing withholds while the publisher does not have the rows.
+func (c *core) withholdPublishing() {
+	c.dropBatch()
+	c.withhold("lease lapsed")
+}
+
+// published takes the outcome of the batch.
+func (c *core) published(m publisher.Published) {
+	b := c.batch
+	if b == nil || b.number != m.Batch || !b.machine.In(fsm.Publishing) {
+		return
+	}
+	b.acknowledged = b.solid
+	for i, result := range m.Results {
+		if result.Outcome != publisher.Acknowledged {
+			b.acknowledged, b.failure = i, failureOf(b.rows[i].Sequence, result)
+			break
+		}
+	}
+	c.failedOrRecovered()
+	c.emit(event.BatchPublished{
+		Bucket: c.cfg.Bucket, Rows: b.solid, Acknowledged: b.acknowledged, Took: actors.Elapsed(b.submittedAt, c.now),
+	})
+	switch {
+	case b.abandoned: // what made us abandon it may be over by now
+		c.dropBatch()
+	case !c.valid():
+		c.withholdPublishing()
+	case b.acknowledged == 0:
+		c.rejectedAtHead()
+		c.failBatch()
+	default:
+		c.transition(b.machine, fsm.Published)
+		c.deleteNext()
+	}
+}
+
+func failureOf(sequence int64, r publisher.Result) *failure {
+	f := &failure{
+		sequence: sequence, outcome: r.Outcome,
+		class: publisher.Retriable.String(), code: r.Outcome.String(), reason: r.Outcome.String(),
+	}
+	if r.Fault != nil {
+		f.class, f.code, f.reason = r.Fault.Class.String(), r.Fault.Code, r.Fault.Error()
+	}
+	return f
+}
+
+// rejectedAtHead blocks the bucket when its first row is rejected for its own
+// sake: it stays there, in order, and tries again from pause to pause.
+func (c *core) rejectedAtHead() {
+	if f := c.batch.failure; f != nil && f.outcome == publisher.Refused {
+		c.blockAt(f.sequence, f.reason)
+	}
+}
+
+// rebind: the publisher that had the rows is gone.
+func (c *core) rebind() {
+	b := c.batch
+	if b == nil || !b.machine.In(fsm.Publishing) {
+		return
+	}
+	if b.abandoned {
+		c.dropBatch()
+		return
+	}
+	b.failure = failureOf(b.rows[0].Sequence, publisher.Result{Outcome: publisher.Unknown})
+	c.failedOrRecovered()
+	c.failBatch()
+}
+
+// failedOrRecovered says that rows came back unacknowledged, and when they do not
+// any more.
+func (c *core) failedOrRecovered() {
+	switch b := c.batch; {
+	case b.failure != nil:
+		if c.failing.IsZero() {
+			c.failing = c.now
+		}
+		c.emit(event.PublishFailed{
+			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged,
+			Topic: b.rows[b.acknowledged].Message.Topic, Class: b.failure.class, Code: b.failure.code,
+		})
+	case !c.failing.IsZero():
+		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.failing, c.now)})
+		c.failing = actors.Instant{}
+	}
+}
