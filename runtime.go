@@ -111,11 +111,11 @@ func (l *live) send(r store.Request) (timedReply, bool) {
 	}
 	timeout := l.timeouts[lane]
 	if deadline := r.Deadline(); !deadline.IsZero() {
-		now := l.Now()
-		if deadline.PassedAt(now) {
+		left := l.Now().Until(deadline)
+		if left <= 0 {
 			return timedReply{Reply: store.NotSent(r)}, false
 		}
-		timeout = min(timeout, now.Until(deadline))
+		timeout = min(timeout, left)
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, timeout)
 	defer cancel()

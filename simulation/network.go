@@ -56,7 +56,7 @@ func (n *network) send(p *process, r store.Request, answer func(store.Reply)) {
 			next()
 		}
 	}
-	if deadline := r.Deadline(); !deadline.IsZero() && deadline.PassedAt(p.Now()) {
+	if deadline := r.Deadline(); !deadline.IsZero() && p.Now().Until(deadline) <= 0 {
 		n.reply(p, 0, store.NotSent(r), done)
 		return
 	}

@@ -154,6 +154,8 @@ func (c *Client) writeLease(ctx context.Context, api API, r Request, in *dynamod
 		return Reply{Result: LeaseResult{}, Capacity: unitsOf(out.ConsumedCapacity)}
 	case !refused:
 		return failedWrite(r, err)
+	case len(item) == 0 && own(Lease{}): // a release of what is not there
+		return Reply{Result: LeaseResult{}}
 	case len(item) == 0:
 		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: LeaseResult{}}
 	}

@@ -45,7 +45,7 @@ func Unusable(err error) bool {
 // classify turns an error of the SDK into a class and the sentinel that it
 // stands for. Condition failures are the requests' own to judge.
 func classify(err error) (Class, error) {
-	sentinel, applied := kind(err)
+	applied, sentinel := kind(err)
 	if applied == possibly || repeated(err) {
 		return Ambiguous, sentinel
 	}
@@ -84,28 +84,28 @@ var codes = map[string]error{
 	"ItemCollectionSizeLimitExceededException": ErrInvalid,
 }
 
-func kind(err error) (error, certainty) {
+func kind(err error) (certainty, error) {
 	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
-		return ErrConditionFailed, never
+		return never, ErrConditionFailed
 	}
 	var answer smithy.APIError
 	if errors.As(err, &answer) {
 		if sentinel, known := codes[answer.ErrorCode()]; known {
-			return sentinel, never
+			return never, sentinel
 		}
 		// 5xx and whatever is not known: it may have been applied.
-		return ErrUnavailable, possibly
+		return possibly, ErrUnavailable
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return ErrUnavailable, never
+		return never, ErrUnavailable
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return ErrUnavailable, never
+		return never, ErrUnavailable
 	}
 	// A connection that broke, a timeout, an answer that cannot be read.
-	return ErrUnavailable, possibly
+	return possibly, ErrUnavailable
 }
 
 // repeated tells whether the SDK tried more than once, so that an earlier

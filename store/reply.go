@@ -12,8 +12,10 @@ const (
 	// Refused: the condition failed, and the old item is not what this request
 	// writes.
 	Refused
-	// Retriable: the request was certainly not applied: throttled, unavailable,
-	// in conflict with a transaction, or not sent.
+	// Retriable: the request was not applied: throttled, unavailable, in conflict
+	// with a transaction, or not sent. An SDK that repeats requests may hide that
+	// an earlier attempt was applied, when the last one was answered with an error
+	// that it does not repeat; the next read then tells.
 	Retriable
 	// Ambiguous: the request was sent and may have been applied.
 	Ambiguous

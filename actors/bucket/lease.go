@@ -19,6 +19,7 @@ type lease struct {
 	// resuming: the tenure began with a lease that named us, perhaps under an
 	// earlier incarnation, and no keep was confirmed yet.
 	resuming bool
+	got      bool // a claim or keep of this tenure was confirmed
 	// ended is when the last lease write ended. What was read before may not
 	// show it.
 	ended actors.Instant
@@ -154,14 +155,13 @@ func (c *core) notOurs(lease *store.Lease) {
 }
 
 func (c *core) lose(lease *store.Lease) {
-	claiming := c.machine.In(fsm.Claiming)
 	c.invalidate()
 	c.fire(fsm.Lose)
 	owner := ""
 	if lease != nil {
 		owner = lease.Owner
 	}
-	if claiming {
+	if !c.lease.got {
 		c.emit(event.BucketRefused{Bucket: c.cfg.Bucket})
 	} else {
 		c.emit(event.BucketLost{Bucket: c.cfg.Bucket, Owner: owner})
@@ -239,7 +239,7 @@ func (c *core) confirmed(expires store.Ticks) {
 		c.start()
 		c.pauseOrResume()
 	}
-	c.lease.resuming = false
+	c.lease.resuming, c.lease.got = false, true
 	c.emit(event.BucketKept{Bucket: c.cfg.Bucket, ValidFor: c.now.Until(c.lease.validUntil)})
 	if c.batch != nil && c.batch.machine.In(fsm.Publishing) && !c.batch.abandoned {
 		c.tellPublisher(publisher.Extend{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})

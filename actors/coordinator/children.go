@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
@@ -15,8 +16,21 @@ const (
 	maxPause   = 5 * time.Minute
 )
 
-func pauseAfter(failures int) time.Duration {
-	return min(firstPause<<min(failures, 20), maxPause)
+// failures are panics in a row: they begin anew when none came for twice the
+// longest pause.
+type failures struct {
+	count int
+	last  actors.Instant
+}
+
+// pause counts one more failure and returns the pause after it.
+func (f *failures) pause(now actors.Instant) time.Duration {
+	if f.count > 0 && actors.Elapsed(f.last, now) > 2*maxPause {
+		f.count = 0
+	}
+	pause := min(firstPause<<min(f.count, 20), maxPause)
+	f.count, f.last = f.count+1, now
+	return pause
 }
 
 // maySpawn tells whether the pause after a panic of the bucket's actor is over.
@@ -35,7 +49,7 @@ func (c *core) spawn(b int, first any) {
 // ended: a bucket's actor has released or lost its lease and stops.
 func (c *core) ended(m bucket.Ended) {
 	if c.children[m.Bucket].tenure == m.Tenure {
-		c.children[m.Bucket].failures = 0
+		c.children[m.Bucket].failures = failures{}
 		c.drop(m.Bucket, m.Tenure)
 	}
 }
@@ -55,8 +69,7 @@ func (c *core) bucketFailed(m bucket.Failed) {
 	if k.tenure != m.Tenure {
 		return
 	}
-	pause := pauseAfter(k.failures)
-	k.failures++
+	pause := k.failures.pause(c.now)
 	k.notBefore = c.now.Add(pause)
 	c.emit(event.ActorFailed{Actor: fmt.Sprintf("bucket %d", m.Bucket), Reason: m.Reason, Pause: pause})
 	c.tellPublisher(publisher.Abandon{Bucket: m.Bucket})
@@ -94,8 +107,7 @@ func (c *core) publisherDied(number int) {
 	if number != c.publisher {
 		return
 	}
-	pause := pauseAfter(c.publisherFailures)
-	c.publisherFailures++
+	pause := c.publisherFailures.pause(c.now)
 	c.emit(event.ActorFailed{Actor: "publisher", Reason: "stopped", Pause: pause})
 	c.arm(publisherTimer, pause)
 }

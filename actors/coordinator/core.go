@@ -42,7 +42,7 @@ type core struct {
 	lastTenure int64
 
 	publisher         int // number of the publisher actor
-	publisherFailures int
+	publisherFailures failures
 
 	stop stop
 
@@ -56,9 +56,8 @@ type core struct {
 type child struct {
 	tenure   int64 // 0: none
 	quiesced bool
-	// failures counts panics of the bucket's actors; none is spawned before
-	// notBefore.
-	failures  int
+	// failures are panics of the bucket's actors; none is spawned before notBefore.
+	failures
 	notBefore actors.Instant
 }
 

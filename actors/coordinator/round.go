@@ -1,12 +1,14 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -24,6 +26,7 @@ type round struct {
 	readAt actors.Instant
 	// mayClaim: our heartbeat was accepted in this round.
 	mayClaim bool
+	unbeaten bool // our heartbeat had no answer in this round
 	view     view
 }
 
@@ -105,7 +108,6 @@ func (c *core) beaten(r store.Reply) {
 	switch r.Class {
 	case store.Done:
 		c.round.mayClaim = true
-		c.recovered()
 		if c.refusing {
 			c.refusing = false
 			c.emit(event.HeartbeatAccepted{})
@@ -122,6 +124,7 @@ func (c *core) beaten(r store.Reply) {
 			c.finish(fmt.Errorf("%w: %w", ErrTable, r.Err))
 			return
 		}
+		c.round.unbeaten = true
 		c.coordinationFailed("heartbeat", r.Err)
 	}
 	c.read("")
@@ -132,8 +135,9 @@ func (c *core) coordinationFailed(request string, err error) {
 	c.emit(event.CoordinationFailed{Request: request, Err: err})
 }
 
+// recovered: all that a round asks for was answered.
 func (c *core) recovered() {
-	if c.failing {
+	if c.failing && !c.round.unbeaten {
 		c.failing = false
 		c.emit(event.CoordinationRecovered{})
 	}
@@ -167,7 +171,12 @@ func (c *core) forBuckets() bucket.Round {
 
 func (c *core) reportUnreadable(page store.CoordinationPage) {
 	for _, err := range page.Unreadable {
-		c.emit(event.LeaseUnreadable{Err: err})
+		unreadable := event.LeaseUnreadable{Err: err}
+		var item *outbox.ItemError
+		if errors.As(err, &item) {
+			unreadable.Item = item.SortKey
+		}
+		c.emit(unreadable)
 	}
 }
 

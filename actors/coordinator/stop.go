@@ -66,17 +66,14 @@ func (c *core) beginStop(err error) {
 	c.stopStep()
 }
 
-// stopStep goes on as far as it can.
+// stopStep goes on when the children, or the releases of ours, that it waited for
+// have come so far.
 func (c *core) stopStep() {
 	switch c.stop.phase {
 	case quiescing:
 		if c.allQuiesced() {
 			c.beginHandBack()
 		}
-	case stamping:
-		c.stamp()
-	case reading:
-		c.readLeases("")
 	case freeing:
 		if c.allFreed() {
 			c.readAgain()
@@ -84,14 +81,17 @@ func (c *core) stopStep() {
 	}
 }
 
-// repeatStop tries a step again; a hand-back whose release is not settled in
+// repeatStop tries a request again; a hand-back whose release is not settled in
 // time is left to the next read.
 func (c *core) repeatStop() {
-	if c.stop.phase == freeing {
+	switch c.stop.phase {
+	case stamping:
+		c.stamp()
+	case reading:
+		c.readLeases("")
+	case freeing:
 		c.readAgain()
-		return
 	}
-	c.stopStep()
 }
 
 func (c *core) allQuiesced() bool {
