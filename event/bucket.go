@@ -15,8 +15,12 @@ type BucketRefused struct{ Bucket int }
 // BucketKept: a keep of the bucket's lease was confirmed.
 type BucketKept struct {
 	Bucket int
-	// ValidFor is for how long the lease is valid locally from now.
+	// ValidFor is for how long the lease is valid locally from now, by the clock
+	// that ends it first.
 	ValidFor time.Duration
+	// Wall and Mono are when it ends by each clock: since the Unix epoch, and since
+	// the process began.
+	Wall, Mono time.Duration
 }
 
 // BucketUnsettled: it is not known whether a lease write was applied; the next

@@ -51,11 +51,15 @@ type keyOrder struct {
 	next    int   // the first one that was not delivered yet
 }
 
-// belief is that one process holds a bucket's lease valid until an instant.
+// belief is that one process holds a bucket's lease valid until an instant of
+// its own clocks.
 type belief struct {
 	process *process
-	until   time.Duration
+	until   store.Instant
 }
+
+// holds tells whether it does so now.
+func (b belief) holds() bool { return !b.until.PassedAt(b.process.Now()) }
 
 func newChecker(f *fleet) *checker {
 	return &checker{
@@ -222,7 +226,7 @@ func same(a, b []byte) bool { return string(a) == string(b) && (a == nil) == (b 
 func (c *checker) observe(p *process, e event.Event) {
 	switch e := e.(type) {
 	case event.BucketKept:
-		c.believes(p, e.Bucket, c.fleet.now+e.ValidFor)
+		c.believes(p, e.Bucket, store.Instant{Wall: e.Wall, Mono: e.Mono})
 	case event.BucketWithheld:
 		c.believesNot(p, e.Bucket)
 	case event.StateChanged:
@@ -245,15 +249,27 @@ func (c *checker) believesNot(p *process, b int) {
 	c.beliefs[b] = kept
 }
 
-// believes: a process holds a lease valid. Nobody else may at this instant.
-func (c *checker) believes(p *process, b int, until time.Duration) {
+// believes: a process holds a lease valid. Nobody else may at this instant, but
+// for an older process under the same id, which has a round and a request's time
+// to learn of its successor.
+func (c *checker) believes(p *process, b int, until store.Instant) {
 	c.believesNot(p, b)
+	mine := belief{p, until}
 	for _, other := range c.beliefs[b] {
-		if other.until > c.fleet.now && until > c.fleet.now {
+		if mine.holds() && other.holds() && !c.succeeds(p, other.process) {
 			c.violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
 		}
 	}
-	c.beliefs[b] = append(c.beliefs[b], belief{p, until})
+	c.beliefs[b] = append(c.beliefs[b], mine)
+}
+
+// succeeds tells whether one of two processes has just begun under the other's
+// id.
+func (c *checker) succeeds(p, other *process) bool {
+	younger := max(p.born, other.born)
+	stalled := max(p.stalledUntil, other.stalledUntil)
+	grace := 2*c.fleet.o.LeaseRenewInterval + requestTimeout
+	return p.relay == other.relay && c.fleet.now-max(younger, stalled) <= grace
 }
 
 func (c *checker) died(p *process) {
@@ -265,7 +281,7 @@ func (c *checker) died(p *process) {
 // holds tells whether a process holds a lease valid by its own reckoning.
 func (c *checker) holds(p *process, b int) bool {
 	for _, other := range c.beliefs[b] {
-		if other.process == p && other.until >= c.fleet.now {
+		if other.process == p && other.holds() {
 			return true
 		}
 	}

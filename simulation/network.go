@@ -25,8 +25,8 @@ type network struct {
 	rates  Rates
 	// timeouts are when a sender gives up, by lane.
 	timeouts [2]time.Duration
-	faults   map[string]int // how many of each kind have happened
-	late     int            // requests that are still to land, after their senders gave up
+	happened [faultKinds]int // how many of each kind
+	late     int             // requests that are still to land, after their senders gave up
 	// applied is told of each request at the instant at which it is applied, with
 	// what came of it.
 	applied func(p *process, r store.Request, apply func() store.Reply) store.Reply
@@ -68,39 +68,77 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	w := n.world
 	out, back := w.between(fastest, slowest), w.between(fastest, slowest)
 	timeout := n.timeout(p, r)
-	late := w.between(timeout, timeout+20*time.Second)
 	switch {
-	case w.chance(n.rates.RequestLost):
-		n.happened("requestLost", p, r)
+	case n.strikes(RequestLost, p, r):
 		n.reply(p, timeout, unanswered(r), done)
-	case w.chance(n.rates.Throttled):
-		n.happened("throttled", p, r)
+	case n.strikes(Throttled, p, r):
 		n.reply(p, out+back, throttled(r), done)
-	case w.chance(n.rates.AppliedLate):
-		n.happened("appliedLate", p, r)
+	case n.strikes(AppliedLate, p, r):
 		n.late++
-		w.At(late, func() {
+		w.At(w.between(timeout, timeout+20*time.Second), func() {
 			n.late--
 			n.apply(p, r)
 		})
 		n.reply(p, timeout, unanswered(r), done)
-	case w.chance(n.rates.AnswerLost):
-		n.happened("answerLost", p, r)
+	case n.strikes(AnswerLost, p, r):
 		w.At(out, func() { n.apply(p, r) })
 		if w.chance(0.5) { // the SDK tries again
 			w.At(out+back, func() { n.reply(p, back, n.apply(p, r), done) })
 			return
 		}
 		n.reply(p, timeout, unanswered(r), done)
-	case w.chance(n.rates.AnswerLate):
-		n.happened("answerLate", p, r)
+	case n.strikes(AnswerLate, p, r):
 		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
-	case isFetch(r) && w.chance(n.rates.SplitCommit):
-		n.happened("splitCommit", p, r)
+	case isDiscover(r) && n.strikes(StaleRead, p, r):
+		n.reply(p, w.between(back, 2*time.Second), n.apply(p, r), done)
+	case isFetch(r) && n.strikes(SplitCommit, p, r):
 		w.At(out, func() { n.fetchInParts(p, r, back, done) })
+	case isPaged(r) && n.strikes(PageCut, p, r):
+		w.At(out, func() { n.reply(p, back, n.cut(n.apply(p, r)), done) })
 	default:
 		w.At(out, func() { n.reply(p, back, n.apply(p, r), done) })
 	}
+}
+
+// strikes tells whether a fault of a kind happens to the request, and counts it.
+func (n *network) strikes(kind Fault, p *process, r store.Request) bool {
+	if !n.world.chance(n.rates[kind]) {
+		return false
+	}
+	n.happened[kind]++
+	n.world.record(p.name, "fault %s %s", kind, r.RequestName())
+	return true
+}
+
+func isDiscover(r store.Request) bool {
+	_, discover := r.(store.Discover)
+	return discover
+}
+
+func isPaged(r store.Request) bool {
+	_, read := r.(store.ReadCoordination)
+	return read || isFetch(r)
+}
+
+// cut ends a page anywhere behind its first item.
+func (n *network) cut(reply store.Reply) store.Reply {
+	switch page := reply.Result.(type) {
+	case store.Fetched:
+		if len(page.Rows) > 1 {
+			page.Rows = page.Rows[:1+n.world.rand.IntN(len(page.Rows)-1)]
+			page.More, page.Malformed = true, nil
+		}
+		reply.Result = page
+	case store.CoordinationPage:
+		// Leases sort before relays.
+		if len(page.Leases) > 1 {
+			page.Leases = page.Leases[:1+n.world.rand.IntN(len(page.Leases)-1)]
+			page.Relays = nil
+			page.Next = outbox.LeaseSortKey(page.Leases[len(page.Leases)-1].Bucket)
+		}
+		reply.Result = page
+	}
+	return reply
 }
 
 func isFetch(r store.Request) bool {
@@ -131,11 +169,6 @@ func (n *network) fetchInParts(p *process, r store.Request, back time.Duration, 
 		}
 		n.reply(p, back, second, done)
 	})
-}
-
-func (n *network) happened(kind string, p *process, r store.Request) {
-	n.faults[kind]++
-	n.world.record(p.name, "fault %s %s", kind, r.RequestName())
 }
 
 // timeout is when the sender gives up.

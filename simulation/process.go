@@ -22,10 +22,11 @@ type process struct {
 	seed   uint64
 	system *actor.ActorSystem
 
-	born time.Duration // in virtual time
-	skew time.Duration // of the wall clock against virtual time
+	born  time.Duration // in virtual time
+	clock clock
 
 	dead         bool
+	leaving      bool // was asked to stop
 	stalledUntil time.Duration
 	stalled      []*mailbox // with messages, until then
 	lanes        [2]lane
@@ -40,7 +41,10 @@ var _ actors.Runtime = (*process)(nil)
 
 // Now implements actors.Runtime.
 func (p *process) Now() actors.Instant {
-	return actors.Instant{Wall: epoch + p.world.now + p.skew, Mono: p.world.now - p.born}
+	return actors.Instant{
+		Wall: epoch + p.world.now + p.clock.ahead(p.world.now),
+		Mono: p.world.now - p.born - p.clock.stood,
+	}
 }
 
 // Rand implements actors.Runtime.
@@ -113,6 +117,16 @@ func (p *process) stall(d time.Duration) {
 	clear(p.world.ready[len(kept):])
 	p.world.ready = kept
 	p.world.At(d, p.goOn)
+}
+
+// suspend is a stall in which the monotonic clock stands still too, as on a
+// machine that sleeps.
+func (p *process) suspend(d time.Duration) {
+	if p.dead || p.stalledUntil > p.world.now {
+		return
+	}
+	p.stall(d)
+	p.clock.stood += d
 }
 
 func (p *process) goOn() {

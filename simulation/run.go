@@ -58,6 +58,7 @@ func Run(o Options) Report {
 		id := f.newID()
 		f.At(f.between(0, time.Second), func() { f.boot(id) })
 	}
+	f.createTopics()
 	f.writers.start()
 	f.trouble()
 	f.runUntil(o.Duration, f.failed)
@@ -157,8 +158,11 @@ func (f *fleet) report() Report {
 	r := Report{
 		Seed: f.o.Seed, OK: len(f.checker.violations) == 0, Digest: fmt.Sprintf("%016x", f.digest),
 		Virtual: f.now, Steps: f.steps, Handovers: f.checker.moves,
-		Refused: f.checker.refused, Requests: f.checker.requests, Faults: f.net.faults,
+		Refused: f.checker.refused, Requests: f.checker.requests, Faults: map[string]int{},
 		Coverage: f.checker.coverage, Violations: f.checker.violations,
+	}
+	for k, n := range f.net.happened {
+		r.Faults[Fault(k).String()] = n
 	}
 	r.Messages.Enqueued = len(f.writers.committed)
 	r.Messages.Published = len(f.broker.Log())

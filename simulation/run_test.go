@@ -79,12 +79,8 @@ func TestStorm(t *testing.T) {
 			coverage[transition] += n
 		}
 	}
-	for _, kind := range []string{
-		"requestLost", "answerLost", "answerLate", "appliedLate", "throttled", "splitCommit", "lateCommit",
-		"crash", "stop", "stall",
-		"brokerRejects", "brokerDelays", "brokerTimesOut", "brokerAppendsLate", "brokerFailsOver",
-	} {
-		if faults[kind] == 0 {
+	for _, kind := range simulation.FaultKinds() {
+		if faults[kind.String()] == 0 {
 			t.Errorf("fault %s was never seen", kind)
 		}
 	}

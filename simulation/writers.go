@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,7 +26,7 @@ type writers struct {
 	stopped bool
 	open    int // transactions that will commit
 	keys    []writerKey
-	poison  map[uuid.UUID]bool
+	poison  map[uuid.UUID]time.Duration // until when the broker rejects the record
 	// committed are all messages that are in the table or were, in commit order.
 	committed []commit
 	byID      map[uuid.UUID]int // index into committed
@@ -49,7 +50,7 @@ type commit struct {
 const keysPerTopic = 12
 
 func newWriters(f *fleet) *writers {
-	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, poison: map[uuid.UUID]bool{}}
+	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, poison: map[uuid.UUID]time.Duration{}}
 	for _, t := range topics {
 		for k := range keysPerTopic {
 			w.keys = append(w.keys, writerKey{topic: t.name, key: fmt.Appendf(nil, "%s-%d", t.name, k)})
@@ -75,10 +76,10 @@ func (w *writers) start() {
 
 func (w *writers) stop() { w.stopped = true }
 
-// poisonous tells whether the broker rejects the record while poison is about.
+// poisonous tells whether the broker rejects the record for now.
 func (w *writers) poisonous(r publisher.Record) bool {
 	id, ok := messageID(r)
-	return ok && w.poison[id]
+	return ok && w.poison[id] > w.fleet.now
 }
 
 // write begins one transaction of one to three messages of one key.
@@ -104,13 +105,13 @@ func (w *writers) write() {
 		k.busy = false
 	}
 	switch {
-	case !f.chance(f.net.rates.LateCommit):
+	case !f.chance(f.net.rates[LateCommit]):
 		w.open++
 		f.At(f.between(0, 5*time.Millisecond), commit)
 	case f.chance(0.3): // never committed
 		k.busy = false
 	default: // committed long after later numbers
-		f.net.faults["lateCommit"]++
+		f.net.happened[LateCommit]++
 		w.open++
 		f.At(f.between(0, 20*time.Second), commit)
 	}
@@ -127,14 +128,16 @@ func (w *writers) message(k *writerKey) outbox.Message {
 	case 0: // a tombstone
 	case 1:
 		m.Value = []byte{}
+	case 2: // too large for a topic whose limit was lowered
+		m.Value = bytes.Repeat([]byte{'x'}, 2*lowLimit)
 	default:
 		m.Value = fmt.Appendf(nil, "value %d", w.made)
 	}
 	if f.rand.IntN(4) == 0 {
 		m.Headers = []outbox.Header{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}}
 	}
-	if f.chance(f.net.rates.Requests.Rejected) {
-		w.poison[id] = true
+	if f.chance(f.net.rates[BrokerRejects]) {
+		w.poison[id] = f.now + f.between(time.Second, time.Minute)
 	}
 	return m
 }

@@ -240,7 +240,10 @@ func (c *core) confirmed(expires store.Ticks) {
 		c.pauseOrResume()
 	}
 	c.lease.resuming, c.lease.got = false, true
-	c.emit(event.BucketKept{Bucket: c.cfg.Bucket, ValidFor: c.now.Until(c.lease.validUntil)})
+	c.emit(event.BucketKept{
+		Bucket: c.cfg.Bucket, ValidFor: c.now.Until(c.lease.validUntil),
+		Wall: c.lease.validUntil.Wall, Mono: c.lease.validUntil.Mono,
+	})
 	if c.batch != nil && c.batch.machine.In(fsm.Publishing) && !c.batch.abandoned {
 		c.tellPublisher(publisher.Extend{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})
 	}

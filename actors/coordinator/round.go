@@ -206,11 +206,18 @@ func (c *core) allRead() {
 }
 
 // successor is the incarnation of a process that runs under our id and began
-// later; empty for none.
+// later; empty for none. It shows in our record, and on leases that it resumed
+// before its heartbeat: that one is refused for as long as its clock is behind
+// ours, and the two would take the leases from each other round by round.
 func (c *core) successor() string {
 	for _, r := range c.round.view.relays {
 		if r.ID == c.cfg.Relay && r.Incarnation > c.incarnation {
 			return r.Incarnation
+		}
+	}
+	for _, lease := range c.round.view.leases {
+		if lease != nil && lease.Owner == c.cfg.Relay && lease.Incarnation > c.incarnation {
+			return lease.Incarnation
 		}
 	}
 	return ""
