@@ -86,7 +86,8 @@ type Config struct {
 	// throttled message path never starves renewals.
 	DynamoDB     store.API
 	Coordination store.API
-	// Producers opens the Kafka producers; required. See package kafka.
+	// Producers opens the Kafka producers; required. See package kafka, whose
+	// factory is to be closed after Run has returned.
 	Producers publisher.Factory
 	// Observers are told what happens. See package telemetry.
 	Observers []event.Observer

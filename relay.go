@@ -39,6 +39,9 @@ var (
 	ErrStarted = errors.New("relay was run before")
 )
 
+// coordinatorName names the coordinator's actor, also when it failed.
+const coordinatorName = "coordinator"
+
 // stopGrace is what Run waits beyond the shutdown timeout for actors to end.
 const stopGrace = 2 * time.Second
 
@@ -184,7 +187,7 @@ func (r *root) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		props := r.runtime.Props(coordinator.New(r.cfg, r.runtime), actor.WithSupervisor(actors.StopOnPanic()))
-		pid, err := ctx.SpawnNamed(props, "coordinator")
+		pid, err := ctx.SpawnNamed(props, coordinatorName)
 		if err != nil {
 			r.end(fmt.Errorf("%w: %w", ErrBroken, err))
 		}
@@ -199,7 +202,7 @@ func (r *root) Receive(ctx actor.Context) {
 func (r *root) strategy() actor.SupervisorStrategy {
 	return actor.NewOneForOneStrategy(0, 0, func(reason any) actor.Directive {
 		text := strings.TrimSpace(fmt.Sprint(reason))
-		r.runtime.Emit(event.ActorFailed{Actor: "coordinator", Reason: text})
+		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Reason: text})
 		r.end(fmt.Errorf("%w: %s", ErrBroken, text))
 		return actor.StopDirective
 	})

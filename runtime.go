@@ -40,7 +40,7 @@ type live struct {
 	requests sync.WaitGroup
 
 	mu       sync.Mutex
-	throttle actors.Throttle // guarded by mu
+	failures actors.Failures // guarded by mu
 }
 
 var _ actors.Runtime = (*live)(nil)
@@ -133,10 +133,10 @@ func (l *live) note(r store.Request, reply timedReply) {
 		Capacity: reply.Capacity,
 	})
 	l.mu.Lock()
-	noted := l.throttle.Note(r, reply.Reply)
+	noted := l.failures.Note(r, reply.Reply)
 	l.mu.Unlock()
-	if noted != nil {
-		l.Emit(noted)
+	for _, e := range noted {
+		l.Emit(e)
 	}
 }
 

@@ -30,7 +30,7 @@ type BucketStatus struct {
 	BatchState   fsm.State // of its batch's; empty without a batch
 	Since        time.Time // of State
 	LastSequence int64     // the highest one removed by this relay; 0: none yet
-	LastError    string    // why it is blocked or withheld; empty when it is not
+	LastError    string    // why it is blocked, withheld, or not acknowledged; empty when it is not
 }
 
 // status is the reader of events that Status is made of.
@@ -77,6 +77,15 @@ func (s *status) Observe(e event.Envelope) {
 	case event.BatchRemoved:
 		b := s.bucket(v.Bucket)
 		b.LastSequence = max(b.LastSequence, v.Last)
+	case event.ActorFailed:
+		if v.Actor == coordinatorName {
+			s.enter("stopped", e.At)
+			clear(s.buckets)
+		}
+	case event.PublishFailed:
+		s.bucket(v.Bucket).LastError = "publish to " + v.Topic + ": " + v.Code
+	case event.PublishRecovered:
+		s.bucket(v.Bucket).LastError = ""
 	case event.BucketBlocked:
 		s.bucket(v.Bucket).LastError = v.Reason
 	case event.BucketWithheld:

@@ -38,17 +38,6 @@ type HeartbeatRefused struct{ Ahead time.Duration }
 // HeartbeatAccepted: the first heartbeat that was accepted after refused ones.
 type HeartbeatAccepted struct{}
 
-// CoordinationFailed: a heartbeat or a read of the coordination partition has
-// failed; leases are kept with the expiry that was last written.
-type CoordinationFailed struct {
-	Request string
-	Err     error
-}
-
-// CoordinationRecovered: the first coordination request that was answered
-// after failed ones.
-type CoordinationRecovered struct{}
-
 // LeaseUnreadable: a lease item cannot be read; nobody may claim its bucket.
 type LeaseUnreadable struct {
 	Item string // the item's sort key
@@ -92,19 +81,44 @@ type StoreThrottled struct {
 // throttled ones.
 type StoreUnthrottled struct{ Lane string }
 
-func (RelayStarted) EventName() string          { return "relay.started" }
-func (RelayReady) EventName() string            { return "relay.ready" }
-func (RelayStopping) EventName() string         { return "relay.stopping" }
-func (RelayStopped) EventName() string          { return "relay.stopped" }
-func (RelayReplaced) EventName() string         { return "relay.replaced" }
-func (RoundCompleted) EventName() string        { return "round.completed" }
-func (HeartbeatRefused) EventName() string      { return "heartbeat.refused" }
-func (HeartbeatAccepted) EventName() string     { return "heartbeat.accepted" }
-func (CoordinationFailed) EventName() string    { return "coordination.failed" }
-func (CoordinationRecovered) EventName() string { return "coordination.recovered" }
-func (LeaseUnreadable) EventName() string       { return "lease.unreadable" }
-func (BucketCountMismatch) EventName() string   { return "bucketcount.mismatch" }
-func (ActorFailed) EventName() string           { return "actor.failed" }
-func (RequestCompleted) EventName() string      { return "request.completed" }
-func (StoreThrottled) EventName() string        { return "store.throttled" }
-func (StoreUnthrottled) EventName() string      { return "store.unthrottled" }
+// StoreUnavailable: a request to the table had no proper answer: none at all, or
+// that the service cannot. Err says what there was.
+type StoreUnavailable struct {
+	Request string
+	Err     error
+}
+
+// StoreAvailable: the first request that was answered after such.
+type StoreAvailable struct{}
+
+// StoreFailed: a request to the table was answered with an error that is neither
+// a refused condition nor throttling: a permission is missing, or the table is
+// not what it was.
+type StoreFailed struct {
+	Request string
+	Bucket  int // -1 when it concerns no single bucket
+	Err     error
+}
+
+// StoreRecovered: the first request of that name that was applied, or refused by
+// its condition, after failed ones.
+type StoreRecovered struct{ Request string }
+
+func (RelayStarted) EventName() string        { return "relay.started" }
+func (RelayReady) EventName() string          { return "relay.ready" }
+func (RelayStopping) EventName() string       { return "relay.stopping" }
+func (RelayStopped) EventName() string        { return "relay.stopped" }
+func (RelayReplaced) EventName() string       { return "relay.replaced" }
+func (RoundCompleted) EventName() string      { return "round.completed" }
+func (HeartbeatRefused) EventName() string    { return "heartbeat.refused" }
+func (HeartbeatAccepted) EventName() string   { return "heartbeat.accepted" }
+func (LeaseUnreadable) EventName() string     { return "lease.unreadable" }
+func (BucketCountMismatch) EventName() string { return "bucketcount.mismatch" }
+func (ActorFailed) EventName() string         { return "actor.failed" }
+func (RequestCompleted) EventName() string    { return "request.completed" }
+func (StoreUnavailable) EventName() string    { return "store.unavailable" }
+func (StoreAvailable) EventName() string      { return "store.available" }
+func (StoreFailed) EventName() string         { return "store.failed" }
+func (StoreRecovered) EventName() string      { return "store.recovered" }
+func (StoreThrottled) EventName() string      { return "store.throttled" }
+func (StoreUnthrottled) EventName() string    { return "store.unthrottled" }

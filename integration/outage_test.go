@@ -70,13 +70,13 @@ func TestDynamoDBThatComesUpLaterIsUsed(t *testing.T) {
 	port := reservePort(t)
 	p := start(t, "relay", relayArgs(t, s.schema.Table, "relay",
 		"--dynamodb-endpoint", "http://"+port.address, "--log-level", "trace")...)
-	p.await("coordination.failed", nil)
-	p.await("coordination.failed", func(l line) bool { return l.Level == "debug" }) // tried again, held back
+	p.await("store.unavailable", nil)
+	p.await("store.unavailable", func(l line) bool { return l.Level == "debug" }) // tried again, held back
 	wantNotReady(t, p)
 	port.open(strings.TrimPrefix(endpoint(t), "http://"))
 	p.await("relay.ready", nil)
 	s.wantDelivered(t, p)
-	wantOnce(t, p, "coordination.failed", "coordination.recovered")
+	wantOnce(t, p, "store.unavailable", "store.available")
 	p.stop()
 }
 
@@ -119,7 +119,7 @@ func TestDynamoDBThatIsAwayForAWhileIsUsedAgain(t *testing.T) {
 	port.freeze()
 	p.await("bucket.withheld", func(l line) bool { return l.Level == "warn" })
 	withheld := p.now()
-	p.await("coordination.failed", func(l line) bool { return l.Level == "warn" })
+	p.await("store.unavailable", func(l line) bool { return l.Level == "warn" })
 	port.thaw()
 	p.awaitFrom(withheld, "bucket.resumed", nil)
 	awaitDelivery(t, messages, map[string]int{s.topic: 1})
@@ -143,7 +143,7 @@ func TestStopWhileNothingIsReachable(t *testing.T) {
 				address = "http://" + address
 			}
 			p := start(t, "relay", relayArgs(t, newStage(t).schema.Table, "relay", flag, address, "--log-level", "debug")...)
-			told := map[string]string{"DynamoDB": "coordination.failed", "brokers": "broker.unreachable"}
+			told := map[string]string{"DynamoDB": "store.unavailable", "brokers": "broker.unreachable"}
 			p.await(told[name], nil)
 			began := time.Now()
 			p.stop()

@@ -82,7 +82,10 @@ func brokerFault(broker string) string {
 		return "has blanks, commas or control characters"
 	}
 	address := broker
-	if _, after, found := strings.Cut(broker, "://"); found {
+	if protocol, after, found := strings.Cut(broker, "://"); found {
+		if !slices.Contains([]string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}, strings.ToUpper(protocol)) {
+			return "has no protocol of Kafka's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
+		}
 		address = after
 	}
 	host, port := address, "9092"

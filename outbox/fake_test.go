@@ -168,7 +168,7 @@ func (n *notes) notify(buckets ...int) { n.calls = append(n.calls, buckets) }
 func newWriter(t *testing.T, api outbox.API) (*outbox.Writer, *notes) {
 	t.Helper()
 	var n notes
-	w, err := outbox.NewWriter(api, outbox.Options{Table: "t", Notify: n.notify})
+	w, err := outbox.NewWriter(api, outbox.Options{Table: "table", Notify: n.notify})
 	if err != nil {
 		t.Fatal(err)
 	}

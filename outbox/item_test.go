@@ -21,7 +21,7 @@ func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS
 func number(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 func binary(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
 
-var schema = outbox.Schema{Table: "t"}
+var schema = outbox.Schema{Table: "table"}
 
 const someID = "6f1c2a5e-93d4-4b0c-8a7e-0d1f2b3c4d5e"
 
@@ -79,7 +79,7 @@ func TestWhatIsAbsentHasNoAttribute(t *testing.T) {
 
 func TestMessagesComeBackFromTheirItems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := outbox.Schema{Table: "t", PartitionKey: "p", SortKey: "s", BucketCount: rapid.IntRange(1, 10_000).Draw(t, "count")}
+		s := outbox.Schema{Table: "table", PartitionKey: "p", SortKey: "s", BucketCount: rapid.IntRange(1, 10_000).Draw(t, "count")}
 		m := outbox.Message{
 			ID:        uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")),
 			Topic:     "t" + rapid.String().Draw(t, "topic"),

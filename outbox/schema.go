@@ -36,7 +36,7 @@ const sequenceDigits = 19
 // Schema is where the items of one outbox live. Every writer and relay of an outbox must have the same
 // one. Zero values mean the defaults, in every method; only Table has none.
 type Schema struct {
-	// Table is the table's name. Required.
+	// Table is the table's name, or its ARN. Required.
 	Table string
 	// PartitionKey and SortKey name the table's key attributes, both strings. Default PK and SK.
 	PartitionKey, SortKey string
@@ -64,8 +64,11 @@ func (s Schema) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if strings.TrimSpace(s.Table) == "" {
+	switch {
+	case strings.TrimSpace(s.Table) == "":
 		fault("Table: %q: a table name is required", s.Table)
+	case !strings.HasPrefix(s.Table, "arn:") && !tableName(s.Table):
+		fault("Table: %q is no table name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'", s.Table)
 	}
 	text := func(field, value string, limit int) {
 		switch {
@@ -93,6 +96,12 @@ func (s Schema) Validate() error {
 		fault("BucketCount: %d is not between 1 and %d", s.BucketCount, MaxBucketCount)
 	}
 	return errors.Join(faults...)
+}
+
+// tableName tells whether DynamoDB takes the name for a table.
+func tableName(name string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+	return len(name) >= 3 && len(name) <= 255 && strings.Trim(name, allowed) == ""
 }
 
 // MessagesKey is the partition key value of the messages of a bucket.

@@ -15,8 +15,8 @@ import (
 )
 
 func TestZeroSchemaMeansTheDefaultsEverywhere(t *testing.T) {
-	s := outbox.Schema{Table: "t"}
-	want := outbox.Schema{Table: "t", PartitionKey: "PK", SortKey: "SK", KeyPrefix: "OUTBOX", BucketCount: 8}
+	s := outbox.Schema{Table: "table"}
+	want := outbox.Schema{Table: "table", PartitionKey: "PK", SortKey: "SK", KeyPrefix: "OUTBOX", BucketCount: 8}
 	if got := s.WithDefaults(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -33,7 +33,7 @@ func TestZeroSchemaMeansTheDefaultsEverywhere(t *testing.T) {
 }
 
 func TestKeysAreThoseOfTheProtocol(t *testing.T) {
-	s := outbox.Schema{Table: "t", KeyPrefix: "BILLING", PartitionKey: "p", SortKey: "s"}
+	s := outbox.Schema{Table: "table", KeyPrefix: "BILLING", PartitionKey: "p", SortKey: "s"}
 	for got, want := range map[string]string{
 		s.MessagesKey(0):                      "BILLING#MESSAGES#0",
 		s.MessagesKey(9_999):                  "BILLING#MESSAGES#9999",
@@ -101,7 +101,7 @@ func TestValidateNamesEveryFaultWithItsValue(t *testing.T) {
 }
 
 func TestValidateFindsEachFault(t *testing.T) {
-	valid := outbox.Schema{Table: "t", PartitionKey: "p", SortKey: "s", KeyPrefix: "x", BucketCount: 10_000}
+	valid := outbox.Schema{Table: "table", PartitionKey: "p", SortKey: "s", KeyPrefix: "x", BucketCount: 10_000}
 	if err := valid.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,10 +128,10 @@ func TestKeyAttributesMayNotBeNamedLikeAnyAttribute(t *testing.T) {
 		Owner ExpiresAtUtc Incarnation Claim Attention PausedUntilUtc PausedBy PauseReason
 		LastSeenUtc StoppedAtUtc Mode Reason ParkedAtUtc RetryAtUtc Attempts`)
 	for _, name := range names {
-		if (outbox.Schema{Table: "t", PartitionKey: name}).Validate() == nil {
+		if (outbox.Schema{Table: "table", PartitionKey: name}).Validate() == nil {
 			t.Errorf("PartitionKey %s is accepted", name)
 		}
-		if (outbox.Schema{Table: "t", SortKey: name}).Validate() == nil {
+		if (outbox.Schema{Table: "table", SortKey: name}).Validate() == nil {
 			t.Errorf("SortKey %s is accepted", name)
 		}
 	}

@@ -32,7 +32,7 @@ func TestEnqueuedMessageIsStoredAndNotified(t *testing.T) {
 		t.Fatalf("%d puts and %d transactions, want one put", len(table.puts), len(table.transactions))
 	}
 	want := &dynamodb.PutItemInput{
-		TableName: aws.String("t"), Item: schema.EncodeMessage(m, 3, 1),
+		TableName: aws.String("table"), Item: schema.EncodeMessage(m, 3, 1),
 		ConditionExpression:                 aws.String("attribute_not_exists(#pk)"),
 		ExpressionAttributeNames:            map[string]string{"#pk": "PK"},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -110,7 +110,7 @@ func TestWritersOfOneBucketDoNotShareAnItemOfATransaction(t *testing.T) {
 	table := newFakeTable()
 	var wait sync.WaitGroup
 	for range 50 {
-		w, err := outbox.NewWriter(table, outbox.Options{Table: "t"})
+		w, err := outbox.NewWriter(table, outbox.Options{Table: "table"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestReservationsAreBoundedByMaxConcurrency(t *testing.T) {
 			count(-1)
 			return nil
 		}
-		w, err := outbox.NewWriter(table, outbox.Options{Table: "t", BucketCount: 20, MaxConcurrency: 3})
+		w, err := outbox.NewWriter(table, outbox.Options{Table: "table", BucketCount: 20, MaxConcurrency: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

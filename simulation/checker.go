@@ -255,6 +255,9 @@ func (c *checker) believesNot(p *process, b int) {
 func (c *checker) believes(p *process, b int, until store.Instant) {
 	c.believesNot(p, b)
 	mine := belief{p, until}
+	if p.held == 0 {
+		p.held = c.fleet.now
+	}
 	for _, other := range c.beliefs[b] {
 		if mine.holds() && other.holds() && !c.succeeds(p, other.process) {
 			c.violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
@@ -263,13 +266,16 @@ func (c *checker) believes(p *process, b int, until store.Instant) {
 	c.beliefs[b] = append(c.beliefs[b], mine)
 }
 
-// succeeds tells whether one of two processes has just begun under the other's
-// id.
+// succeeds tells whether one of two processes has a short while ago begun to
+// hold leases under the other's id. Until then nothing could tell the other.
 func (c *checker) succeeds(p, other *process) bool {
-	younger := max(p.born, other.born)
+	younger := p
+	if other.born > p.born {
+		younger = other
+	}
 	stalled := max(p.stalledUntil, other.stalledUntil)
 	grace := 2*c.fleet.o.LeaseRenewInterval + requestTimeout
-	return p.relay == other.relay && c.fleet.now-max(younger, stalled) <= grace
+	return p.relay == other.relay && c.fleet.now-max(younger.held, stalled) <= grace
 }
 
 func (c *checker) died(p *process) {

@@ -26,11 +26,12 @@ type process struct {
 	clock clock
 
 	dead         bool
-	leaving      bool // was asked to stop
+	held         time.Duration // when it first held a lease; 0: not yet
+	leaving      bool          // was asked to stop
 	stalledUntil time.Duration
 	stalled      []*mailbox // with messages, until then
 	lanes        [2]lane
-	throttle     actors.Throttle
+	failures     actors.Failures
 	coordinator  *actor.PID
 	observe      func(*process, event.Event)
 	ended        bool // the coordinator has ended by itself
@@ -59,8 +60,8 @@ func (p *process) After(to *actor.PID, d time.Duration, message any) (cancel fun
 // Do implements actors.Runtime.
 func (p *process) Do(to *actor.PID, r store.Request, token uint64) {
 	p.net.send(p, r, func(reply store.Reply) {
-		if noted := p.throttle.Note(r, reply); noted != nil {
-			p.Emit(noted)
+		for _, e := range p.failures.Note(r, reply) {
+			p.Emit(e)
 		}
 		p.system.Root.Send(to, actors.Replied{Token: token, Request: r, Reply: reply})
 	})

@@ -51,6 +51,7 @@ func (a *attributes) number(name string) int64 {
 		n, err := strconv.ParseInt(v.Value, 10, 64)
 		if err != nil {
 			a.fail(name, fmt.Sprintf("%q is no whole number of 64 bits", v.Value))
+			return 0
 		}
 		return n
 	default:
@@ -97,8 +98,9 @@ func decodeCoordination(schema outbox.Schema, items []map[string]types.Attribute
 	return page
 }
 
-// decodeLease reads a lease item. With an error the lease is Unreadable, and
-// its bucket is -1 when even that cannot be read.
+// decodeLease reads a lease item. It is Unreadable when its owner or its expiry
+// cannot be read; its bucket is -1 when even that cannot. The error names the
+// first attribute that is wrong, whichever it is.
 func decodeLease(schema outbox.Schema, item map[string]types.AttributeValue) (Lease, error) {
 	a := &attributes{schema: schema, item: item}
 	digits := strings.TrimPrefix(stringOf(item[schema.SortKey]), outbox.LeaseSortKeyPrefix)
@@ -108,17 +110,17 @@ func decodeLease(schema outbox.Schema, item map[string]types.AttributeValue) (Le
 		a.fail(schema.SortKey, "is no bucket of 10 digits")
 	}
 	lease := Lease{
-		Bucket:      bucket,
-		Owner:       a.text(outbox.AttrOwner),
-		Expires:     Ticks(a.number(outbox.AttrExpiresAtUtc)),
-		Incarnation: a.text(outbox.AttrIncarnation),
-		Claim:       a.number(outbox.AttrClaim),
-		Attention:   Ticks(a.number(outbox.AttrAttention)),
-		PausedUntil: Ticks(a.number(outbox.AttrPausedUntilUtc)),
-		PausedBy:    a.text(outbox.AttrPausedBy),
-		PauseReason: a.text(outbox.AttrPauseReason),
+		Bucket:  bucket,
+		Owner:   a.text(outbox.AttrOwner),
+		Expires: Ticks(a.number(outbox.AttrExpiresAtUtc)),
 	}
-	lease.Unreadable = a.fault != nil
+	lease.Unreadable = a.fault != nil // what follows is told, and decides nothing
+	lease.Incarnation = a.text(outbox.AttrIncarnation)
+	lease.Claim = a.number(outbox.AttrClaim)
+	lease.Attention = Ticks(a.number(outbox.AttrAttention))
+	lease.PausedUntil = Ticks(a.number(outbox.AttrPausedUntilUtc))
+	lease.PausedBy = a.text(outbox.AttrPausedBy)
+	lease.PauseReason = a.text(outbox.AttrPauseReason)
 	return lease, a.fault
 }
 

@@ -107,8 +107,8 @@ type Lease struct {
 	PausedUntil Ticks // 0: not paused
 	PausedBy    string
 	PauseReason string
-	// Unreadable: an attribute is of the wrong type, so the lease is nobody's
-	// to claim.
+	// Unreadable: owner or expiry is of the wrong type, so the lease is nobody's to
+	// claim.
 	Unreadable bool
 }
 

@@ -48,15 +48,13 @@ func faultTable() []fault {
 	return []fault{
 		{begins[event.HeartbeatRefused](ofRelay), []ending{
 			endedBy[event.HeartbeatAccepted](ofRelay)}},
-		{begins[event.CoordinationFailed](ofRelay), []ending{
-			endedBy[event.CoordinationRecovered](ofRelay)}},
+		{begins[event.StoreUnavailable](ofRelay), []ending{
+			endedBy[event.StoreAvailable](ofRelay)}},
+		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{
+			endedBy(func(e event.StoreRecovered) subject { return subject{name: e.Request} })}},
 		{begins(func(e event.LeaseUnreadable) subject { return subject{name: e.Item} }), nil},
 		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }), []ending{
 			endedBy(func(e event.StoreUnthrottled) subject { return subject{name: e.Lane} })}},
-		{begins(func(e event.BucketUnsettled) subject { return subject{bucket: e.Bucket} }), andTenure(
-			endedBy(func(e event.BucketRefused) subject { return subject{bucket: e.Bucket} }),
-			endedBy(func(e event.BucketKept) subject { return subject{bucket: e.Bucket} }),
-		)},
 		{begins(func(e event.BucketWithheld) subject { return subject{bucket: e.Bucket} }), andTenure(
 			byBucketResumed(),
 		)},

@@ -98,13 +98,21 @@ func relayLines() []line {
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),
 		on(zerolog.DebugLevel, "The heartbeat is accepted again.",
 			func(facts, event.HeartbeatAccepted) {}),
-		on(zerolog.WarnLevel, "Coordination failed: leases are kept as they were last written.",
-			func(f facts, e event.CoordinationFailed) {
+		on(zerolog.WarnLevel, "The table does not answer: requests are tried again.",
+			func(f facts, e event.StoreUnavailable) {
 				f.text("request", e.Request)
 				f.err(e.Err)
 			}),
-		on(zerolog.DebugLevel, "Coordination works again.",
-			func(facts, event.CoordinationRecovered) {}),
+		on(zerolog.DebugLevel, "The table answers again.",
+			func(facts, event.StoreAvailable) {}),
+		on(zerolog.ErrorLevel, "The table refuses a request: it is tried again.",
+			func(f facts, e event.StoreFailed) {
+				f.text("request", e.Request)
+				f.bucket(e.Bucket)
+				f.err(e.Err)
+			}),
+		on(zerolog.DebugLevel, "The table takes that request again.",
+			func(f facts, e event.StoreRecovered) { f.text("request", e.Request) }),
 		on(zerolog.ErrorLevel, "The bucket count of a message is not the relay's: the relay stops.",
 			func(f facts, e event.BucketCountMismatch) {
 				f.bucket(e.Bucket)
@@ -136,7 +144,7 @@ func leaseLines() []line {
 				f.bucket(e.Bucket)
 				f.duration("validFor", e.ValidFor)
 			}),
-		on(zerolog.WarnLevel, "A lease write has no known outcome: the next read tells.",
+		on(zerolog.DebugLevel, "A lease write has no known outcome: the next read tells.",
 			func(f facts, e event.BucketUnsettled) {
 				f.bucket(e.Bucket)
 				f.text("request", e.Request)

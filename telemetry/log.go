@@ -46,6 +46,7 @@ func NewLog(logger zerolog.Logger) *Log {
 func (l *Log) Observe(e event.Envelope) {
 	verdict := l.pacer.observe(e)
 	for _, r := range verdict.reminders {
+		r.envelope.At = e.At // a reminder is of now; lasted says since when
 		l.write(r.envelope, verdictOn{lasted: r.lasted, repeated: r.repeated})
 	}
 	l.write(e, verdict.on)

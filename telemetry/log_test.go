@@ -43,8 +43,10 @@ func relaySamples() []event.Event {
 		event.RoundCompleted{Active: 9, Owned: 0, StandbyRank: 0, Took: 12 * time.Millisecond},
 		event.HeartbeatRefused{Ahead: 3 * time.Second},
 		event.HeartbeatAccepted{},
-		event.CoordinationFailed{Request: "heartbeat", Err: errRefused},
-		event.CoordinationRecovered{},
+		event.StoreUnavailable{Request: "heartbeat", Err: errRefused},
+		event.StoreAvailable{},
+		event.StoreFailed{Request: "keep", Bucket: 3, Err: errRefused},
+		event.StoreRecovered{Request: "keep"},
 		event.BucketCountMismatch{Bucket: 1, Sequence: 77, Stamped: 16, Ours: 8},
 		event.ActorFailed{Actor: "bucket-7-42", Reason: "illegal event", Pause: 2 * time.Second},
 	}

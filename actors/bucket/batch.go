@@ -138,6 +138,9 @@ func (c *core) mismatched(row outbox.Row) {
 func (c *core) allFetched() {
 	b := c.batch
 	c.emit(event.BatchFetched{Bucket: c.cfg.Bucket, Rows: len(b.rows), Bytes: b.bytes, Refetched: c.refetched()})
+	if len(b.rows) == 0 || b.rows[0].Sequence > c.failed {
+		c.recovered() // what failed is gone, whoever removed it
+	}
 	if c.blocked.sequence > 0 && (len(b.rows) == 0 || b.rows[0].Sequence > c.blocked.sequence) && b.malformed == nil {
 		c.unblock()
 	}

@@ -30,6 +30,7 @@ type core struct {
 	// the bucket empty, clears it.
 	failures int
 	failing  actors.Instant // since when rows come back unacknowledged; zero: they do not
+	failed   int64          // the first of them, the last time
 	blocked  block
 
 	withheldSince actors.Instant
@@ -178,13 +179,14 @@ func (c *core) drained() {
 	}
 }
 
-// end stops the actor; the machine is in one of its ends.
-func (c *core) end() {
+// end stops the actor; the machine is in one of its ends. Err is why a claim
+// could not be written.
+func (c *core) end(err error) {
 	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	}
 	c.batch = nil
-	c.tellCoordinator(Ended{c.cfg.Bucket, c.cfg.Claim})
+	c.tellCoordinator(Ended{c.cfg.Bucket, c.cfg.Claim, err})
 	c.effects = append(c.effects, stop{})
 }
 
@@ -200,6 +202,7 @@ func (c *core) pauseOrResume() {
 	case paused && c.machine.In(fsm.Owned, fsm.Withheld, fsm.Blocked):
 		c.fire(fsm.Pause)
 		c.pausedSince = c.now
+		c.forgetBlock()
 		c.emit(event.BucketPaused{
 			Bucket: c.cfg.Bucket, Until: lease.PausedUntil.Time(), By: lease.PausedBy, Reason: lease.PauseReason,
 		})
@@ -212,24 +215,37 @@ func (c *core) pauseOrResume() {
 	}
 }
 
-// blockAt stays at a row and says so, once.
+// blockAt stays at a row and says so, once for each row.
 func (c *core) blockAt(sequence int64, reason string) {
-	if !c.machine.In(fsm.Owned) {
+	switch {
+	case c.machine.In(fsm.Blocked) && c.blocked.sequence == sequence:
+		return
+	case c.machine.In(fsm.Blocked):
+		c.forgetBlock()
+	case c.machine.In(fsm.Owned):
+		c.fire(fsm.Block)
+	default:
 		return
 	}
-	c.fire(fsm.Block)
 	c.blocked = block{sequence: sequence, reason: reason, since: c.now}
 	c.emit(event.BucketBlocked{Bucket: c.cfg.Bucket, Sequence: sequence, Reason: reason})
 }
 
 // unblock goes on: the row that blocked is out of the way.
 func (c *core) unblock() {
-	if !c.machine.In(fsm.Blocked) {
-		return
+	if c.machine.In(fsm.Blocked) {
+		c.fire(fsm.Unblock)
+		c.forgetBlock()
 	}
-	c.fire(fsm.Unblock)
-	c.emit(event.BucketUnblocked{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.blocked.since, c.now)})
-	c.blocked = block{}
+}
+
+// forgetBlock says that the bucket does not stay at a row any more: it may be
+// blocked anew as soon as it is read again.
+func (c *core) forgetBlock() {
+	if !c.blocked.since.IsZero() {
+		c.emit(event.BucketUnblocked{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.blocked.since, c.now)})
+		c.blocked = block{}
+	}
 }
 
 // fire takes a transition of the bucket's machine. An illegal one is a broken

@@ -68,7 +68,7 @@ func (c *core) allDeleted() {
 	b := c.batch
 	last := b.rows[b.removed-1].Sequence
 	c.emit(event.BatchRemoved{Bucket: c.cfg.Bucket, Rows: b.removed, Last: last})
-	if last >= c.blocked.sequence {
+	if last >= c.blocked.sequence && b.malformed == nil {
 		c.unblock()
 	}
 	c.failures = 0

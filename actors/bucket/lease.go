@@ -166,13 +166,13 @@ func (c *core) lose(lease *store.Lease) {
 	} else {
 		c.emit(event.BucketLost{Bucket: c.cfg.Bucket, Owner: owner})
 	}
-	c.end()
+	c.end(nil)
 }
 
 func (c *core) released() {
 	c.fire(fsm.Unlease)
 	c.emit(event.BucketReleased{Bucket: c.cfg.Bucket})
-	c.end()
+	c.end(nil)
 }
 
 // leaseReplied takes the end of the lease write under way.
@@ -213,7 +213,7 @@ func (c *core) unsettled(m actors.Replied) {
 func (c *core) leaseNotWritten(m actors.Replied) {
 	if _, claim := m.Request.(store.Claim); claim {
 		c.fire(fsm.Lose)
-		c.end()
+		c.end(m.Reply.Err)
 	}
 }
 
@@ -294,7 +294,7 @@ func (c *core) withhold(reason string) {
 	if c.machine.In(fsm.Owned, fsm.Blocked) {
 		c.fire(fsm.Withhold)
 		c.withheldSince = c.now
-		c.blocked = block{}
+		c.forgetBlock()
 		c.emit(event.BucketWithheld{Bucket: c.cfg.Bucket, Reason: reason})
 	}
 	c.abandon()

@@ -112,10 +112,12 @@ type (
 		Stamped  int
 	}
 
-	// Ended: the lease was released, lost, or never got; the actor stops.
+	// Ended: the lease was released, lost, or never got; the actor stops. Err is
+	// why a claim could not be written; nil for any other end.
 	Ended struct {
 		Bucket int
 		Tenure int64
+		Err    error
 	}
 
 	// Failed: the actor panicked and is being stopped.

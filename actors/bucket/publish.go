@@ -113,18 +113,29 @@ func (c *core) rebind() {
 }
 
 // failedOrRecovered says that rows came back unacknowledged, and when they do not
-// any more.
+// any more. A row that was rejected for its own sake blocks the bucket, which is
+// said then.
 func (c *core) failedOrRecovered() {
-	switch b := c.batch; {
-	case b.failure != nil:
-		if c.failing.IsZero() {
-			c.failing = c.now
-		}
+	b := c.batch
+	if b.failure == nil {
+		c.recovered()
+		return
+	}
+	if c.failing.IsZero() {
+		c.failing = c.now
+	}
+	c.failed = b.failure.sequence
+	if b.failure.outcome != publisher.Refused {
 		c.emit(event.PublishFailed{
 			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged,
 			Topic: b.rows[b.acknowledged].Message.Topic, Class: b.failure.class, Code: b.failure.code,
 		})
-	case !c.failing.IsZero():
+	}
+}
+
+// recovered: no row comes back unacknowledged any more.
+func (c *core) recovered() {
+	if !c.failing.IsZero() {
 		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.failing, c.now)})
 		c.failing = actors.Instant{}
 	}

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -61,14 +60,14 @@ func (c *coordinator) incarnation(ctx actor.Context) string {
 // the child itself has sent before it died: system messages overtake others.
 func (c *coordinator) terminated(ctx actor.Context, who *actor.PID) {
 	name := who.Id[strings.LastIndexByte(who.Id, '/')+1:]
-	kind, rest, _ := strings.Cut(name, "-")
-	number, err := strconv.ParseInt(rest[strings.LastIndexByte(rest, '-')+1:], 10, 64)
-	switch {
-	case err != nil:
-	case kind == bucketName:
-		ctx.Send(ctx.Self(), childDied{number})
-	case kind == publisherName:
-		ctx.Send(ctx.Self(), publisherDied{int(number)})
+	var died childDied
+	if _, err := fmt.Sscanf(name, bucketName+"-%d-%d", &died.bucket, &died.tenure); err == nil {
+		ctx.Send(ctx.Self(), died)
+		return
+	}
+	var publisher publisherDied
+	if _, err := fmt.Sscanf(name, publisherName+"-%d", &publisher.number); err == nil {
+		ctx.Send(ctx.Self(), publisher)
 	}
 }
 

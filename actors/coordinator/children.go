@@ -8,6 +8,7 @@ import (
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // A failed child is replaced after a pause that doubles up to a limit.
@@ -42,20 +43,33 @@ func (c *core) maySpawn(b int) bool {
 // spawn makes the actor of a new tenure.
 func (c *core) spawn(b int, first any) {
 	c.lastTenure++
-	c.children[b].tenure, c.children[b].quiesced = c.lastTenure, false
+	c.children[b].tenure = c.lastTenure
+	c.busy++
 	c.effects = append(c.effects, spawn{bucket: b, tenure: c.lastTenure, first: first})
 }
 
 // ended: a bucket's actor has released or lost its lease and stops.
 func (c *core) ended(m bucket.Ended) {
-	if c.children[m.Bucket].tenure == m.Tenure {
-		c.children[m.Bucket].failures = failures{}
-		c.drop(m.Bucket, m.Tenure)
+	if c.children[m.Bucket].tenure != m.Tenure {
+		return
+	}
+	c.children[m.Bucket].failures = failures{}
+	c.drop(m.Bucket, m.Tenure)
+	if !c.worked && store.Unusable(m.Err) {
+		// It beats its heart and cannot claim: its share would stay without an owner.
+		c.beginStop(fmt.Errorf("%w: %w", ErrTable, m.Err))
 	}
 }
 
 func (c *core) drop(b int, tenure int64) {
-	c.children[b].tenure = 0
+	k := &c.children[b]
+	if !k.quiesced {
+		c.busy--
+	}
+	if k.asked {
+		c.stop.asked--
+	}
+	k.tenure, k.quiesced, k.asked = 0, false, false
 	c.effects = append(c.effects, forget{tenure})
 	if c.state == stopping {
 		c.stopStep()
@@ -78,21 +92,19 @@ func (c *core) bucketFailed(m bucket.Failed) {
 
 // childDied: an actor is gone. One that has said so itself is not known any
 // more; any other one was stopped without a word.
-func (c *core) childDied(tenure int64) {
-	for b := range c.children {
-		if c.children[b].tenure == tenure {
-			c.bucketFailed(bucket.Failed{Bucket: b, Tenure: tenure, Reason: "stopped without a word"})
-			return
-		}
-	}
+func (c *core) childDied(m childDied) {
+	c.bucketFailed(bucket.Failed{Bucket: m.bucket, Tenure: m.tenure, Reason: "stopped without a word"})
 }
 
 func (c *core) quiesced(m bucket.Quiesced) {
-	if c.children[m.Bucket].tenure == m.Tenure {
-		c.children[m.Bucket].quiesced = true
-		if c.state == stopping {
-			c.stopStep()
-		}
+	k := &c.children[m.Bucket]
+	if k.tenure != m.Tenure || k.quiesced {
+		return
+	}
+	k.quiesced = true
+	c.busy--
+	if c.state == stopping {
+		c.stopStep()
 	}
 }
 

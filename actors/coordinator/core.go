@@ -37,8 +37,9 @@ type core struct {
 	rounds     uint64      // completed
 	lastBeat   store.Ticks // LastSeen of the last heartbeat sent
 	refusing   bool        // our heartbeats are refused
-	failing    bool        // coordination requests fail
 	children   []child     // by bucket
+	busy       int         // children that have not quiesced
+	worked     bool        // a lease was ours in some round
 	lastTenure int64
 
 	publisher         int // number of the publisher actor
@@ -56,6 +57,7 @@ type core struct {
 type child struct {
 	tenure   int64 // 0: none
 	quiesced bool
+	asked    bool // was told to hand its lease back, and has not ended
 	// failures are panics of the bucket's actors; none is spawned before notBefore.
 	failures
 	notBefore actors.Instant
@@ -103,7 +105,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case bucket.Failed:
 		c.bucketFailed(m)
 	case childDied:
-		c.childDied(m.tenure)
+		c.childDied(m)
 	case publisherDied:
 		c.publisherDied(m.number)
 	default:

@@ -58,6 +58,10 @@ type (
 
 	// childDied and publisherDied follow protoactor's Terminated, behind what
 	// the child itself has sent before.
-	childDied     struct{ tenure int64 }
+	childDied struct {
+		bucket int
+		tenure int64
+	}
+
 	publisherDied struct{ number int }
 )

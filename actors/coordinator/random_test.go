@@ -73,7 +73,7 @@ func (w *whirl) bucketSays(t *rapid.T) {
 	w.step(rapid.SampledFrom([]any{
 		bucket.Quiesced{Bucket: b, Tenure: tenure}, bucket.Quiesced{Bucket: b, Tenure: tenure},
 		bucket.Ended{Bucket: b, Tenure: tenure}, bucket.Ended{Bucket: b, Tenure: tenure},
-		bucket.Failed{Bucket: b, Tenure: tenure, Reason: "drawn"}, childDied{tenure}, publisherDied{w.core.publisher},
+		bucket.Failed{Bucket: b, Tenure: tenure, Reason: "drawn"}, childDied{b, tenure}, publisherDied{w.core.publisher},
 	}).Draw(t, "word"))
 }
 

@@ -26,7 +26,6 @@ type round struct {
 	readAt actors.Instant
 	// mayClaim: our heartbeat was accepted in this round.
 	mayClaim bool
-	unbeaten bool // our heartbeat had no answer in this round
 	view     view
 }
 
@@ -124,23 +123,8 @@ func (c *core) beaten(r store.Reply) {
 			c.finish(fmt.Errorf("%w: %w", ErrTable, r.Err))
 			return
 		}
-		c.round.unbeaten = true
-		c.coordinationFailed("heartbeat", r.Err)
 	}
 	c.read("")
-}
-
-func (c *core) coordinationFailed(request string, err error) {
-	c.failing = true
-	c.emit(event.CoordinationFailed{Request: request, Err: err})
-}
-
-// recovered: all that a round asks for was answered.
-func (c *core) recovered() {
-	if c.failing && !c.round.unbeaten {
-		c.failing = false
-		c.emit(event.CoordinationRecovered{})
-	}
 }
 
 // readFailed: what we hold is kept under the expiry that we last wrote. A table
@@ -150,7 +134,6 @@ func (c *core) readFailed(r store.Reply) {
 		c.finish(fmt.Errorf("%w: %w", ErrTable, r.Err))
 		return
 	}
-	c.coordinationFailed("readCoordination", r.Err)
 	if c.state == starting {
 		pause := min(firstStartTry<<min(c.failed, 4), c.cfg.LeaseRenewInterval)
 		c.failed++
@@ -182,12 +165,13 @@ func (c *core) reportUnreadable(page store.CoordinationPage) {
 
 // allRead plans on what was read and carries out our part.
 func (c *core) allRead() {
-	c.recovered()
 	if c.state == starting {
 		c.tableRead = true
 		if c.connected {
 			c.beginRound()
+			return
 		}
+		c.nextRound(everyRound) // the table is read again until a broker is reached
 		return
 	}
 	if by := c.successor(); by != "" {
@@ -259,6 +243,7 @@ func (c *core) leaseStates() []LeaseState {
 // carryOut does our part of the plan: renewals first, then releases, then
 // claims.
 func (c *core) carryOut(plan Plan) {
+	c.worked = c.worked || len(plan.Keep) > 0
 	planned := make([]bool, len(c.children))
 	for _, b := range plan.Keep {
 		planned[b] = true

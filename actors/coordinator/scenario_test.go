@@ -13,6 +13,7 @@ import (
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // The files of testdata are played against the core alone, on a table in memory.
@@ -141,11 +142,13 @@ func (s *stage) bucketSays(b int, tenure int64, word string) {
 	switch word {
 	case "ended":
 		s.step(bucket.Ended{Bucket: b, Tenure: tenure})
+	case "denied": // its claim was not written, for want of a permission
+		s.step(bucket.Ended{Bucket: b, Tenure: tenure, Err: store.ErrDenied})
 	case "failed": // and then protoactor's word for it comes
 		s.step(bucket.Failed{Bucket: b, Tenure: tenure, Reason: "scripted"})
-		s.step(childDied{tenure})
+		s.step(childDied{b, tenure})
 	case "died":
-		s.step(childDied{tenure})
+		s.step(childDied{b, tenure})
 	case "quiesced":
 		s.step(bucket.Quiesced{Bucket: b, Tenure: tenure})
 	case "mismatched":

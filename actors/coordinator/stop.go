@@ -39,9 +39,9 @@ type stop struct {
 	reads  int
 	view   view
 	readAt actors.Instant
-	token  uint64   // of the stamp or read under way; 0: none
-	frees  []uint64 // tokens of releases that no bucket actor stands for
-	asked  []int64  // tenures that were told to hand back in this pass
+	token  uint64          // of the stamp or read under way; 0: none
+	frees  map[uint64]bool // tokens of releases that no bucket actor stands for
+	asked  int             // bucket actors that were told to hand back and have not ended
 }
 
 // beginStop drains all buckets.
@@ -71,7 +71,7 @@ func (c *core) beginStop(err error) {
 func (c *core) stopStep() {
 	switch c.stop.phase {
 	case quiescing:
-		if c.allQuiesced() {
+		if c.busy == 0 {
 			c.beginHandBack()
 		}
 	case freeing:
@@ -92,15 +92,6 @@ func (c *core) repeatStop() {
 	case freeing:
 		c.readAgain()
 	}
-}
-
-func (c *core) allQuiesced() bool {
-	for _, k := range c.children {
-		if k.tenure != 0 && !k.quiesced {
-			return false
-		}
-	}
-	return true
 }
 
 // deadlinePassed: first the drain's, then the whole timeout's.
@@ -138,7 +129,6 @@ func (c *core) stopReplied(m actors.Replied) {
 	}
 	page, ok := m.Reply.Result.(store.CoordinationPage)
 	if !ok {
-		c.coordinationFailed("readCoordination", m.Reply.Err)
 		c.arm(repeatTimer, stampPause)
 		return
 	}
@@ -152,7 +142,6 @@ func (c *core) stopReplied(m actors.Replied) {
 
 func (c *core) stamped(r store.Reply) {
 	if r.Class != store.Done && r.Class != store.Refused && c.stop.stamps < maxStamps {
-		c.coordinationFailed("stampStopped", r.Err)
 		c.arm(repeatTimer, stampPause)
 		return
 	}
@@ -172,22 +161,26 @@ func (c *core) readLeases(after string) {
 // published.
 func (c *core) handBack() {
 	c.stop.phase, c.stop.reads = freeing, c.stop.reads+1
-	c.stop.frees, c.stop.asked = nil, nil
+	c.stop.frees = map[uint64]bool{}
 	round := bucket.Round{Now: c.now, ReadAt: c.stop.readAt}
 	for b, lease := range c.stop.view.leases {
-		k := c.children[b]
+		k := &c.children[b]
 		names := lease != nil && lease.Owner == c.cfg.Relay && lease.Incarnation == c.incarnation
 		switch {
 		case k.tenure != 0 && k.quiesced:
 			c.tell(b, bucket.Attend{Round: round, Lease: lease, Verdict: bucket.Yield})
-			c.stop.asked = append(c.stop.asked, k.tenure)
+			if !k.asked {
+				k.asked = true
+				c.stop.asked++
+			}
 		case k.tenure == 0 && names:
-			c.stop.frees = append(c.stop.frees, c.do(store.Release{
+			token := c.do(store.Release{
 				Bucket: b, Relay: c.cfg.Relay, Seen: lease.Expires, Now: c.now.Ticks(), NotAfter: c.stop.until,
-			}))
+			})
+			c.stop.frees[token] = true
 		}
 	}
-	if len(c.stop.asked)+len(c.stop.frees) == 0 {
+	if c.allFreed() {
 		c.finish(c.stop.err)
 		return
 	}
@@ -196,29 +189,14 @@ func (c *core) handBack() {
 
 // freed: a release that we sent ourselves has ended.
 func (c *core) freed(m actors.Replied) {
-	for i, token := range c.stop.frees {
-		if token == m.Token {
-			c.stop.frees = append(c.stop.frees[:i], c.stop.frees[i+1:]...)
-			c.stopStep()
-			return
-		}
+	if c.stop.frees[m.Token] {
+		delete(c.stop.frees, m.Token)
+		c.stopStep()
 	}
 }
 
 // allFreed tells whether each release of this pass has ended.
-func (c *core) allFreed() bool {
-	if len(c.stop.frees) > 0 {
-		return false
-	}
-	for _, tenure := range c.stop.asked {
-		for _, k := range c.children {
-			if k.tenure == tenure {
-				return false
-			}
-		}
-	}
-	return true
-}
+func (c *core) allFreed() bool { return c.stop.asked+len(c.stop.frees) == 0 }
 
 // readAgain looks for a lease that names us still, since a claim that was sent
 // before the stop may have landed meanwhile (case L-02).

@@ -41,12 +41,17 @@ func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdou
 }
 
 func (a *app) execute(ctx context.Context) int {
+	printed := &results{Writer: a.stdout}
+	a.stdout = printed
 	root := a.root()
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && printed.fault != nil {
+		err = runError{fmt.Errorf("print the result: %w", printed.fault)}
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):

@@ -57,7 +57,26 @@ func (a *app) coloured(w io.Writer) bool {
 	return isTerminal(w)
 }
 
+// results is where a command prints to. It remembers the first fault, so that a
+// result that nobody got is no success, whatever printed it.
+type results struct {
+	io.Writer
+	fault error
+}
+
+// Write implements io.Writer.
+func (r *results) Write(text []byte) (int, error) {
+	n, err := r.Writer.Write(text)
+	if err != nil && r.fault == nil {
+		r.fault = err
+	}
+	return n, err
+}
+
 func isTerminal(w io.Writer) bool {
+	if printed, wraps := w.(*results); wraps {
+		w = printed.Writer
+	}
 	file, isFile := w.(*os.File)
 	return isFile && isatty.IsTerminal(file.Fd())
 }
