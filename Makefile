@@ -9,7 +9,7 @@ FUZZTIME ?= 100000x
 SEEDS ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration simulate lint fuzz bench build services
+.PHONY: help demo test race integration simulate mutants lint fuzz bench build services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,8 +38,11 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
 	go test -v -tags integration -count=1 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'
 
-simulate: ## Runs a fleet in virtual time under faults, SEEDS=2000 of them
-	SIMULATION_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -v -run "Storm" ./simulation
+simulate: build ## Runs a fleet in virtual time under faults, SEEDS=2000 of them
+	bin/relay simulate --seeds 1-$(SEEDS) --faults storm --duration 2m
+
+mutants: ## Breaks the protocol in many ways; the simulation must catch each
+	MUTANTS=$(or $(MUTANTS),.) go test -count=1 -timeout 120m -v -run Caught ./simulation/mutants
 
 lint: ## Checks formatting, vet and staticcheck
 	@unformatted=$$(find . -name .cache -prune -o -name '*.go' -print | xargs gofmt -l); \

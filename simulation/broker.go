@@ -20,11 +20,13 @@ type BrokerConfig struct {
 	Clock  BrokerClock
 	Rand   *rand.Rand
 	Faults BrokerFaults
+	// Appended is told of each record as it is appended; nil: nobody is.
+	Appended func(BrokerRecord)
 	// Latency is the least time of one way over the network, up to twice of which it
 	// takes; default 1 ms.
 	Latency time.Duration
 	// Linger is how long a producer collects records for a request; default 2 ms.
-	// Careful producers do not wait.
+	// Careful producers do not wait, and send one record in one request at a time.
 	Linger time.Duration
 	// QueueRecords is how many records a producer keeps; default 100,000.
 	QueueRecords int
@@ -96,6 +98,7 @@ type Broker struct {
 	producers []*brokerProducer // all that are not closed
 	lastPID   int64
 	away      bool
+	cutOff    map[string]bool // processes that no broker answers
 }
 
 // NewBroker makes a cluster without topics.
@@ -112,7 +115,7 @@ func NewBroker(cfg BrokerConfig) *Broker {
 	if cfg.InFlight == 0 {
 		cfg.InFlight = 5
 	}
-	return &Broker{cfg: cfg, topics: map[string]*brokerTopic{}}
+	return &Broker{cfg: cfg, topics: map[string]*brokerTopic{}, cutOff: map[string]bool{}}
 }
 
 // SetFaults replaces the faults, as when a run is healed.
@@ -155,6 +158,32 @@ func (b *Broker) Return() {
 		b.cfg.Clock.At(b.latency(), p.greet)
 	}
 }
+
+// CutOff takes the whole cluster away from one process.
+func (b *Broker) CutOff(owner string) {
+	b.cutOff[owner] = true
+	for _, p := range b.producers {
+		if p.owner == owner {
+			p.greet()
+		}
+	}
+}
+
+// Reconnect brings the cluster back to a process.
+func (b *Broker) Reconnect(owner string) {
+	if !b.cutOff[owner] {
+		return
+	}
+	delete(b.cutOff, owner)
+	for _, p := range b.producers {
+		if p.owner == owner {
+			b.cfg.Clock.At(b.latency(), p.greet)
+		}
+	}
+}
+
+// unreachable tells whether no broker answers a process.
+func (b *Broker) unreachable(owner string) bool { return b.away || b.cutOff[owner] }
 
 // Crash ends the producers of a process. What is on the wire may still land, or
 // not, request by request.

@@ -69,6 +69,8 @@ func (p *brokerProducer) Produce(r publisher.Record, t publisher.Token) error {
 		return &publisher.Fault{Class: publisher.Retriable, Code: "_STATE", Text: "closed"}
 	case p.fatal:
 		return &publisher.Fault{Class: publisher.Fatal, Code: "_FATAL", Text: "a fatal error came before"}
+	case !legalTopic(r.Topic):
+		return brokerFault(brokerTopicException)
 	case brokerPayload(r)+brokerRecordOverhead > p.options.MaxMessageBytes:
 		return brokerFault(brokerTooLarge)
 	case p.queued >= p.broker.cfg.QueueRecords:
@@ -127,10 +129,10 @@ func (p *brokerProducer) Purge() {
 // Describe asks for a topic's metadata.
 func (p *brokerProducer) Describe(topic string) {
 	d := 2 * p.broker.latency()
-	if p.broker.away {
+	if p.broker.unreachable(p.owner) {
 		d = 5 * time.Second
 	}
-	p.broker.cfg.Clock.At(d, func() { p.post(p.broker.describe(p.options.Number, topic)) })
+	p.broker.cfg.Clock.At(d, func() { p.post(p.broker.describe(p, topic)) })
 }
 
 // Close ends the producer. Reports are dropped, requests on the wire may land.
@@ -145,9 +147,9 @@ func (p *brokerProducer) greet() {
 	if p.closed {
 		return
 	}
-	if p.broker.away {
+	if p.broker.unreachable(p.owner) {
 		p.broker.cfg.Clock.At(brokerUnreachedAfter, func() {
-			if p.broker.away {
+			if p.broker.unreachable(p.owner) {
 				p.post(publisher.Unreached{Producer: p.options.Number, Reason: "no broker answers"})
 			}
 		})

@@ -75,7 +75,7 @@ func (p *brokerProducer) send(q *brokerQueue) {
 	if p.bumping && !p.bump() {
 		return
 	}
-	for len(q.inFlight) < p.broker.cfg.InFlight {
+	for len(q.inFlight) < p.inFlight() {
 		switch {
 		case len(q.retry) > 0:
 			r := q.retry[0]
@@ -89,11 +89,22 @@ func (p *brokerProducer) send(q *brokerQueue) {
 	}
 }
 
+// inFlight is how many requests to one partition may be under way.
+func (p *brokerProducer) inFlight() int {
+	if p.options.Careful {
+		return 1
+	}
+	return p.broker.cfg.InFlight
+}
+
 // form makes a request of the records at the head of the queue, whichever buckets
-// they are of.
+// they are of; of one record when the producer is careful.
 func (p *brokerProducer) form(q *brokerQueue) *brokerRequest {
-	n, size := 0, brokerBatchOverhead
-	for n < len(q.waiting) && n < brokerRequestRecords {
+	n, size, most := 0, brokerBatchOverhead, brokerRequestRecords
+	if p.options.Careful {
+		most = 1
+	}
+	for n < len(q.waiting) && n < most {
 		size += brokerRecordBytes(q.waiting[n].record, n)
 		if n > 0 && size > p.options.MaxMessageBytes {
 			break
@@ -126,7 +137,7 @@ func (p *brokerProducer) dispatch(q *brokerQueue, r *brokerRequest) {
 	p.arrival = max(p.arrival, now+b.latency()+fault.Delay)
 	sent := *r // as it is on the wire, whatever becomes of the client's own
 	b.cfg.Clock.At(p.arrival-now, func() {
-		if b.away || fault.LoseRequest || p.crashed && b.cfg.Rand.IntN(2) == 0 {
+		if b.unreachable(p.owner) || fault.LoseRequest || p.crashed && b.cfg.Rand.IntN(2) == 0 {
 			b.cfg.Clock.At(b.latency(), func() { p.broken(q, r, attempt) })
 			return
 		}

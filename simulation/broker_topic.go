@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 )
@@ -14,6 +15,7 @@ const (
 	brokerOutOfOrder     = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 	brokerOldEpoch       = "INVALID_PRODUCER_EPOCH"
 	brokerNotAuthorized  = "TOPIC_AUTHORIZATION_FAILED"
+	brokerTopicException = "TOPIC_EXCEPTION"
 	brokerGapless        = "_GAPLESS_GUARANTEE"
 	brokerPurgedQueue    = "_PURGE_QUEUE"
 	brokerPurgedInFlight = "_PURGE_INFLIGHT"
@@ -51,6 +53,12 @@ func (b *Broker) CreateTopic(name string, partitions, maxMessageBytes int) {
 	b.topics[name] = &brokerTopic{}
 	b.LimitTopic(name, maxMessageBytes)
 	b.AddPartitions(name, partitions)
+}
+
+// legalTopic is Kafka's rule for names of topics.
+func legalTopic(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return name != "" && name != "." && name != ".." && len(name) <= 249 && strings.Trim(name, letters) == ""
 }
 
 // AddPartitions gives a topic more partitions. Like the other changes of a topic
@@ -125,9 +133,13 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 		return code
 	}
 	for _, e := range r.entries {
-		b.log = append(b.log, BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
-			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token})
+		record := BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
+			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token}
+		b.log = append(b.log, record)
 		partition.end++
+		if b.cfg.Appended != nil {
+			b.cfg.Appended(record)
+		}
 	}
 	return ""
 }
@@ -167,11 +179,11 @@ func (pt *brokerPartition) admit(pid int64, r *brokerRequest) (code string, fres
 }
 
 // describe answers a question for a topic's metadata.
-func (b *Broker) describe(number int, name string) publisher.Described {
-	d := publisher.Described{Producer: number, Topic: name}
+func (b *Broker) describe(p *brokerProducer, name string) publisher.Described {
+	d := publisher.Described{Producer: p.options.Number, Topic: name}
 	topic, known := b.topics[name]
 	switch {
-	case b.away:
+	case b.unreachable(p.owner):
 		d.Fault = &publisher.Fault{Class: publisher.Retriable, Code: "_ALL_BROKERS_DOWN", Text: "no broker answers"}
 	case !known:
 		d.Fault = brokerFault(brokerNoTopic)

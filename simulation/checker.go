@@ -1,13 +1,10 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
@@ -29,6 +26,13 @@ type checker struct {
 	delivered []int
 	keys      map[string]*keyOrder
 	rows      map[rowName]int // index into the commits
+
+	witnesses map[*process]*witness
+	named     []naming  // by bucket: whom its lease names
+	won       []victory // by bucket: its last claim that was applied
+	rowsOf    [][]int64 // by bucket: the rows in the table, ascending
+	lanes     map[lanePlace]*laneRows
+	firstRead map[readBy]time.Duration
 
 	beliefs  map[int][]belief // by bucket: who holds its lease valid
 	requests map[string]int
@@ -58,11 +62,19 @@ type belief struct {
 	until   store.Instant
 }
 
-// holds tells whether it does so now.
-func (b belief) holds() bool { return !b.until.PassedAt(b.process.Now()) }
+// holds tells whether it does so now: neither clock has passed the instant.
+func (b belief) holds() bool {
+	now := b.process.Now()
+	return now.Wall <= b.until.Wall && now.Mono <= b.until.Mono
+}
+
+// victory is a claim that was applied, and what it was planned on.
+type victory struct{ relay, plan string }
 
 func newChecker(f *fleet) *checker {
 	return &checker{
+		witnesses: map[*process]*witness{}, named: make([]naming, f.o.Buckets), won: make([]victory, f.o.Buckets),
+		rowsOf: make([][]int64, f.o.Buckets), lanes: map[lanePlace]*laneRows{}, firstRead: map[readBy]time.Duration{},
 		fleet: f, keys: map[string]*keyOrder{}, rows: map[rowName]int{}, beliefs: map[int][]belief{},
 		requests: map[string]int{}, refused: map[string]int{}, coverage: map[string]int{},
 	}
@@ -70,32 +82,49 @@ func newChecker(f *fleet) *checker {
 
 // violated notes a broken promise.
 func (c *checker) violated(invariant, format string, args ...any) {
-	v := Violation{Invariant: invariant, VirtualTime: c.fleet.now, Detail: fmt.Sprintf(format, args...)}
+	c.about("", -1).violated(invariant, format, args...)
+}
+
+// about names the process and the bucket that a violation is about.
+func (c *checker) about(process string, bucket int) subject { return subject{c, process, bucket} }
+
+type subject struct {
+	checker *checker
+	process string // empty: none
+	bucket  int    // -1: none
+}
+
+func (s subject) violated(invariant, format string, args ...any) {
+	c := s.checker
+	v := Violation{Invariant: invariant, VirtualTime: c.fleet.now, Detail: fmt.Sprintf(format, args...),
+		Process: s.process, Bucket: s.bucket}
 	c.violations = append(c.violations, v)
-	c.fleet.record("checker", "VIOLATION %s: %s", v.Invariant, v.Detail)
+	c.fleet.record("checker", promiseBroken, v)
 }
 
 // applied checks a request around the instant at which the table applies it.
 func (c *checker) applied(p *process, r store.Request, apply func() store.Reply) store.Reply {
 	c.requests[r.RequestName()]++
 	c.catchUp()
-	var before store.Ticks
-	switch r := r.(type) {
-	case store.Keep:
-		before = c.expiry(r.Bucket)
-	case store.Delete:
+	w, writes := c.written(r)
+	var before item
+	if writes {
+		before = c.item(w.sort)
+	}
+	if r, deletes := r.(store.Delete); deletes {
 		c.deleting(p, r)
 	}
 	reply := apply()
+	if writes {
+		c.compare(p, r, w, before, reply)
+	}
 	switch r := r.(type) {
-	case store.Keep:
-		if after := c.expiry(r.Bucket); reply.Class == store.Done && after < before {
-			c.violated("I-7", "%s: a keep moved the expiry of bucket %d from %d to %d", p.name, r.Bucket, before, after)
-		}
-	case store.Claim:
-		if reply.Class == store.Done {
-			c.moves, c.lastMove = c.moves+1, c.fleet.now
-		}
+	case store.Keep, store.Claim, store.Release:
+		c.leaseWritten(p, r, before, reply)
+	case store.Delete:
+		c.deleted(p, r, reply)
+	case store.Discover, store.Probe, store.Fetch:
+		c.shown(p, r, reply)
 	}
 	if reply.Class == store.Refused {
 		c.refused[r.RequestName()]++
@@ -104,37 +133,55 @@ func (c *checker) applied(p *process, r store.Request, apply func() store.Reply)
 	return reply
 }
 
+// leaseWritten follows a lease from one write to the next.
+func (c *checker) leaseWritten(p *process, r store.Request, before item, reply store.Reply) {
+	b := r.ConcernsBucket()
+	after := c.item(outbox.LeaseSortKey(b))
+	was, _ := before.ticks(outbox.AttrExpiresAtUtc)
+	is, _ := after.ticks(outbox.AttrExpiresAtUtc)
+	_, keeps := r.(store.Keep)
+	if keeps && is < was {
+		c.about(p.name, b).violated("I-7", "%s: a keep moved the expiry of bucket %d from %d to %d", p.name, b, was, is)
+	}
+	incarnation := after[outbox.AttrIncarnation]
+	if after[outbox.AttrOwner] == "" {
+		incarnation = ""
+	}
+	if c.named[b].incarnation != incarnation {
+		c.named[b] = naming{incarnation, c.fleet.now}
+	}
+	if _, claims := r.(store.Claim); !claims {
+		return
+	}
+	mine := victory{p.relay, c.witness(p).buckets[b].plan}
+	switch reply.Class {
+	case store.Done:
+		c.moves, c.lastMove = c.moves+1, c.fleet.now
+		c.won[b] = mine
+	case store.Refused:
+		if won := c.won[b]; won.relay != mine.relay && won.plan == mine.plan {
+			c.about(p.name, b).violated("I-28", "%s and relay %s planned on the same and both claimed bucket %d", p.name, won.relay, b)
+		}
+	}
+}
+
 // deleting: a row goes only after the broker has its message.
 func (c *checker) deleting(p *process, r store.Delete) {
 	for _, sequence := range r.Sequences {
 		i, known := c.rows[rowName{r.Bucket, sequence}]
 		switch {
 		case !known:
-			c.violated("I-3", "%s deletes row %d of bucket %d, which was never committed", p.name, sequence, r.Bucket)
+			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d, which was never committed", p.name, sequence, r.Bucket)
 		case c.delivered[i] == 0:
-			c.violated("I-3", "%s deletes row %d of bucket %d before it was delivered", p.name, sequence, r.Bucket)
+			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d before it was delivered", p.name, sequence, r.Bucket)
 		}
 	}
 }
 
-// expiry is a lease's expiry as it stands in the table.
+// expiry is a lease's expiry as it stands in the table; 0: it has none.
 func (c *checker) expiry(b int) store.Ticks {
-	s := c.fleet.schema
-	out, err := c.fleet.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &s.Table, Key: s.Key(s.CoordinationKey(), outbox.LeaseSortKey(b)),
-	})
-	if err != nil {
-		panic(err)
-	}
-	n, ok := out.Item[outbox.AttrExpiresAtUtc].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	ticks, err := strconv.ParseInt(n.Value, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return store.Ticks(ticks)
+	expires, _ := c.item(outbox.LeaseSortKey(b)).ticks(outbox.AttrExpiresAtUtc)
+	return expires
 }
 
 // catchUp takes note of new commits and checks the records appended since.
@@ -144,6 +191,8 @@ func (c *checker) catchUp() {
 		c.delivered = append(c.delivered, 0)
 		m := committed[i]
 		c.rows[rowName{m.bucket, m.sequence}] = i
+		c.rowsOf[m.bucket] = insert(c.rowsOf[m.bucket], m.sequence)
+		c.lane(m).wait(m.sequence)
 		if m.message.Key != nil {
 			k := c.order(m.message.Topic, m.message.Key)
 			k.commits = append(k.commits, i)
@@ -169,21 +218,25 @@ func (c *checker) appended(r BrokerRecord) {
 	id, ok := messageID(r.Record)
 	i, known := c.fleet.writers.byID[id]
 	if !ok || !known {
-		c.violated("I-2", "a record that nobody committed: %v", r)
+		c.about(r.Owner, r.Token.Bucket).violated("I-2", "a record that nobody committed: %v", r)
 		return
 	}
 	m := c.fleet.writers.committed[i].message
 	if fault := differs(r, m); fault != "" {
-		c.violated("I-2", "message %s: %s", id, fault)
+		c.about(r.Owner, r.Token.Bucket).violated("I-2", "message %s: %s", id, fault)
 	}
 	c.delivered[i]++
-	if c.delivered[i] > 1 || m.Key == nil {
+	if c.delivered[i] > 1 {
+		return
+	}
+	c.firstInLane(c.fleet.writers.committed[i], r)
+	if m.Key == nil {
 		return
 	}
 	k := c.order(m.Topic, m.Key)
 	if k.commits[k.next] != i {
 		late := c.fleet.writers.committed[k.commits[k.next]]
-		c.violated("I-4", "row %d of bucket %d passes row %d of the same topic and key", r.Token.Sequence, r.Token.Bucket, late.sequence)
+		c.about(r.Owner, r.Token.Bucket).violated("I-4", "row %d of bucket %d passes row %d of the same topic and key", r.Token.Sequence, r.Token.Bucket, late.sequence)
 	}
 	for k.next < len(k.commits) && c.delivered[k.commits[k.next]] > 0 {
 		k.next++
@@ -193,6 +246,9 @@ func (c *checker) appended(r BrokerRecord) {
 // differs says how a record is not the message that was committed.
 func differs(r BrokerRecord, m outbox.Message) string {
 	headers := r.Record.Headers[:len(r.Record.Headers)-1] // the last is the id
+	wanted := slices.DeleteFunc(slices.Clone(m.Headers), func(h outbox.Header) bool {
+		return h.Key == publisher.DefaultMessageIDHeader // replaced by ours
+	})
 	switch {
 	case r.Topic != m.Topic:
 		return "in topic " + r.Topic
@@ -200,21 +256,16 @@ func differs(r BrokerRecord, m outbox.Message) string {
 		return "with another key"
 	case !same(r.Record.Value, m.Value):
 		return "with another value"
-	case len(headers) != len(m.Headers):
+	case len(headers) != len(wanted):
 		return "with other headers"
 	}
 	for i, h := range headers {
-		if h.Key != m.Headers[i].Key || !same(h.Value, m.Headers[i].Value) {
+		if h.Key != wanted[i].Key || !same(h.Value, wanted[i].Value) {
 			return "with other headers"
 		}
 	}
-	if m.Key != nil {
-		for _, t := range topics {
-			want := int32(outbox.Murmur2(m.Key)&0x7fffffff) % int32(t.partitions)
-			if t.name == m.Topic && r.Partition != want {
-				return fmt.Sprintf("in partition %d, not %d", r.Partition, want)
-			}
-		}
+	if want := partitionOf(m); r.Partition != want {
+		return fmt.Sprintf("in partition %d, not %d", r.Partition, want)
 	}
 	return ""
 }
@@ -224,6 +275,7 @@ func same(a, b []byte) bool { return string(a) == string(b) && (a == nil) == (b 
 
 // observe hears what a relay believes.
 func (c *checker) observe(p *process, e event.Event) {
+	c.witness(p).told(c, p, e)
 	switch e := e.(type) {
 	case event.BucketKept:
 		c.believes(p, e.Bucket, store.Instant{Wall: e.Wall, Mono: e.Mono})
@@ -235,7 +287,7 @@ func (c *checker) observe(p *process, e event.Event) {
 			c.believesNot(p, e.Bucket)
 		}
 	case event.ActorFailed:
-		c.violated("I-9", "%s: actor %s panicked: %s", p.name, e.Actor, e.Reason)
+		c.about(p.name, -1).violated("I-9", "%s: actor %s panicked: %s", p.name, e.Actor, e.Reason)
 	}
 }
 
@@ -260,7 +312,7 @@ func (c *checker) believes(p *process, b int, until store.Instant) {
 	}
 	for _, other := range c.beliefs[b] {
 		if mine.holds() && other.holds() && !c.succeeds(p, other.process) {
-			c.violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
+			c.about(p.name, b).violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
 		}
 	}
 	c.beliefs[b] = append(c.beliefs[b], mine)
@@ -282,6 +334,7 @@ func (c *checker) died(p *process) {
 	for b := range c.fleet.o.Buckets {
 		c.believesNot(p, b)
 	}
+	delete(c.witnesses, p)
 }
 
 // holds tells whether a process holds a lease valid by its own reckoning.
@@ -292,38 +345,6 @@ func (c *checker) holds(p *process, b int) bool {
 		}
 	}
 	return false
-}
-
-// watch is a factory whose producers are watched: no relay submits a record of a
-// bucket whose lease is not valid.
-func (c *checker) watch(p *process, f publisher.Factory) publisher.Factory {
-	return watchedFactory{c, p, f}
-}
-
-type watchedFactory struct {
-	checker *checker
-	process *process
-	publisher.Factory
-}
-
-// Open opens a watched producer.
-func (f watchedFactory) Open(o publisher.Options, sink publisher.Sink) (publisher.Producer, error) {
-	producer, err := f.Factory.Open(o, sink)
-	return watchedProducer{f.checker, f.process, producer}, err
-}
-
-type watchedProducer struct {
-	checker *checker
-	process *process
-	publisher.Producer
-}
-
-// Produce checks the lease and passes the record on.
-func (w watchedProducer) Produce(r publisher.Record, t publisher.Token) error {
-	if !w.checker.holds(w.process, t.Bucket) {
-		w.checker.violated("I-6", "%s submits row %d of bucket %d without a valid lease", w.process.name, t.Sequence, t.Bucket)
-	}
-	return w.Producer.Produce(r, t)
 }
 
 // undelivered are the committed messages that the broker does not have.

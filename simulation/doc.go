@@ -12,7 +12,12 @@
 // An observer outside the relays sees the table and the broker and checks the
 // promises of docs/invariants.md at each step; at the end everything is healed,
 // and the outbox must be empty, the split fair and the fleet silent within
-// bounded virtual time.
+// bounded virtual time. Then one relay joins, stops or crashes, and nothing but
+// what the protocol's event table says may follow. Package mutants shows that the
+// observer sees what it is to see.
+//
+// All that can be observed goes into the digest of a Report, and, on request, to
+// Options.Observe, one Event each. Timeline is an observer that draws the run.
 //
 // Nothing here reads a wall clock, starts a goroutine, or loops over a map in an
 // order that matters: the same seed gives the same run.

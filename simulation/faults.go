@@ -82,6 +82,6 @@ func Storm() Rates {
 		ClockForward: 0.5, ClockBack: 0.5, ClockDrift: 0.3,
 		BrokerRejects: 0.002, BrokerDelays: 0.005, BrokerTimesOut: 0.01, BrokerAppendsLate: 0.01,
 		BrokerFailsOver: 0.01, BrokerAway: 0.1, BrokerForgets: 0.01, TopicMissing: 0.2, TopicLimitChanges: 0.3,
-		SameID: 0.1, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05,
+		SameID: 0.3, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05,
 	}
 }

@@ -41,16 +41,17 @@ type fleet struct {
 	writers *writers
 	checker *checker
 
-	processes []*process // the living ones first made first
-	made      int
-	named     int             // relay ids that were given out
-	starting  int             // processes that are still to start
-	heldUp    map[string]bool // processes whose produce requests are held up
-	healed    bool
+	processes      []*process // the living ones first made first
+	made           int
+	named          int             // relay ids that were given out
+	starting       int             // processes that are still to start
+	heldUp         map[string]bool // processes whose produce requests are held up
+	healed         bool
+	refusedSettled int // writes that were refused once all had settled
 }
 
 func newFleet(o Options) *fleet {
-	f := &fleet{world: newWorld(o.Seed, o.Trace), o: o, heldUp: map[string]bool{}}
+	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}}
 	f.schema = outbox.Schema{Table: "outbox", BucketCount: o.Buckets}.WithDefaults()
 	f.db = memtable.New(memtable.Options{
 		Now:         func() time.Duration { return f.now },
@@ -61,13 +62,20 @@ func newFleet(o Options) *fleet {
 	}
 	f.checker = newChecker(f)
 	f.net = &network{
-		world: f.world, client: store.NewClient(f.schema, f.db, f.db), rates: o.Faults,
+		world: f.world, client: store.NewClient(f.schema, audit{f.db, f}, audit{f.db, f}), rates: o.Faults,
+		sent:     f.checker.sent,
 		applied:  f.checker.applied,
 		timeouts: [2]time.Duration{store.Messages: requestTimeout, store.Coordination: o.LeaseRenewInterval / 2},
 	}
-	f.broker = NewBroker(BrokerConfig{Clock: f, Rand: f.rand, Faults: f.brokerFaults()})
+	f.broker = NewBroker(BrokerConfig{Clock: f, Rand: f.rand, Faults: f.brokerFaults(), Appended: f.appended})
 	f.writers = newWriters(f)
+	f.At(time.Second, f.sweep)
 	return f
+}
+
+// appended notes a record of the broker.
+func (f *fleet) appended(r BrokerRecord) {
+	f.record("broker", recordAppended, appended{r.Topic, r.Partition, r.Offset, r.Token.Bucket, r.Token.Sequence, r.Owner, r.Producer})
 }
 
 // Now is the virtual time, for the broker.
@@ -76,13 +84,18 @@ func (f *fleet) Now() time.Duration { return f.now }
 // boot starts a process with a relay under an id.
 func (f *fleet) boot(relay string) *process {
 	f.made++
+	return f.bootNamed(fmt.Sprintf("p%d", f.made), relay)
+}
+
+// bootNamed starts a process under a name that no other of the run has.
+func (f *fleet) bootNamed(name, relay string) *process {
 	p := &process{
-		world: f.world, net: f.net, name: fmt.Sprintf("p%d", f.made), relay: relay, seed: f.o.Seed,
+		world: f.world, net: f.net, name: name, relay: relay, seed: f.o.Seed,
 		system: newSystem(), born: f.now, observe: f.checker.observe,
 	}
 	p.lanes[store.Messages].limit, p.lanes[store.Coordination].limit = messageLimit, maxConcurrency
 	p.clock = f.newClock()
-	f.record(p.name, "process.started %s with clock %+v", relay, p.clock)
+	f.record(p.name, processStarted, started{relay, p.clock.skew, p.clock.drift})
 	f.processes = append(f.processes, p)
 	props := p.Props(coordinator.New(f.config(p), p),
 		actor.WithSupervisor(actors.StopOnPanic()), actor.WithGuardian(actors.StopOnPanic()))
@@ -110,7 +123,8 @@ func (f *fleet) config(p *process) coordinator.Config {
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err
-			f.record(p.name, "process.ended %v", err)
+			f.checker.witness(p).stopped(f.checker, p)
+			f.record(p.name, processEnded, ended{err})
 			f.At(time.Second, func() { f.bury(p) })
 		},
 	}

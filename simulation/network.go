@@ -15,6 +15,8 @@ type lane struct {
 	busy    int
 	limit   int
 	waiting []func()
+	// slowUntil is the end of a while in which many answers come late.
+	slowUntil time.Duration
 }
 
 // network is between the processes and the table. It decides what happens to
@@ -26,7 +28,16 @@ type network struct {
 	// timeouts are when a sender gives up, by lane.
 	timeouts [2]time.Duration
 	happened [faultKinds]int // how many of each kind
-	late     int             // requests that are still to land, after their senders gave up
+	late     int             // requests of a script that are still to land
+	lateness lateness        // those that are still to land after their senders gave up
+	// latency of one way; 0: drawn anew for each.
+	latency time.Duration
+	// scripted takes a request on its way instead of the rates; false: it does not.
+	// Nil: nothing is scripted.
+	scripted func(p *process, r store.Request, done func(store.Reply)) bool
+	// sent is told of each request as it really leaves its process; what it returns is
+	// told the answer as that comes back.
+	sent func(p *process, r store.Request) (answered func(store.Reply))
 	// applied is told of each request at the instant at which it is applied, with
 	// what came of it.
 	applied func(p *process, r store.Request, apply func() store.Reply) store.Reply
@@ -60,13 +71,20 @@ func (n *network) send(p *process, r store.Request, answer func(store.Reply)) {
 		n.reply(p, 0, store.NotSent(r), done)
 		return
 	}
-	n.route(p, r, done)
+	answered := n.sent(p, r)
+	n.route(p, r, func(reply store.Reply) {
+		answered(reply)
+		done(reply)
+	})
 }
 
 // route decides what happens to the request, by the rates.
 func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
+	if n.scripted != nil && n.scripted(p, r, done) {
+		return
+	}
 	w := n.world
-	out, back := w.between(fastest, slowest), w.between(fastest, slowest)
+	out, back := n.way(), n.way()
 	timeout := n.timeout(p, r)
 	switch {
 	case n.strikes(RequestLost, p, r):
@@ -74,11 +92,7 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	case n.strikes(Throttled, p, r):
 		n.reply(p, out+back, throttled(r), done)
 	case n.strikes(AppliedLate, p, r):
-		n.late++
-		w.At(w.between(timeout, timeout+20*time.Second), func() {
-			n.late--
-			n.apply(p, r)
-		})
+		n.lateness.add(w, lurker{p, r, w.now + timeout}, func(l *lurker) { n.apply(l.process, l.request) })
 		n.reply(p, timeout, unanswered(r), done)
 	case n.strikes(AnswerLost, p, r):
 		w.At(out, func() { n.apply(p, r) })
@@ -87,7 +101,7 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 			return
 		}
 		n.reply(p, timeout, unanswered(r), done)
-	case n.strikes(AnswerLate, p, r):
+	case n.slow(p, r):
 		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
 	case isDiscover(r) && n.strikes(StaleRead, p, r):
 		n.reply(p, w.between(back, 2*time.Second), n.apply(p, r), done)
@@ -100,14 +114,47 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	}
 }
 
+// way is the time of one way, now.
+func (n *network) way() time.Duration {
+	if n.latency > 0 {
+		return n.latency
+	}
+	return n.world.between(fastest, slowest)
+}
+
 // strikes tells whether a fault of a kind happens to the request, and counts it.
 func (n *network) strikes(kind Fault, p *process, r store.Request) bool {
 	if !n.world.chance(n.rates[kind]) {
 		return false
 	}
-	n.happened[kind]++
-	n.world.record(p.name, "fault %s %s", kind, r.RequestName())
+	n.note(kind, p.name, r.RequestName())
 	return true
+}
+
+// slow tells whether the answer comes late. At times it is not one that does: for
+// a while half of the answers on a process's lane do.
+func (n *network) slow(p *process, r store.Request) bool {
+	l, w := &p.lanes[r.Lane()], n.world
+	if w.now < l.slowUntil && n.rates[AnswerLate] > 0 {
+		if w.chance(0.5) {
+			n.note(AnswerLate, p.name, r.RequestName())
+			return true
+		}
+		return false
+	}
+	if !n.strikes(AnswerLate, p, r) {
+		return false
+	}
+	if w.chance(0.1) {
+		l.slowUntil = w.now + w.between(n.timeouts[r.Lane()], 6*n.timeouts[r.Lane()])
+	}
+	return true
+}
+
+// note counts and records a fault.
+func (n *network) note(kind Fault, who, of string) {
+	n.happened[kind]++
+	n.world.record(who, faultHappened, faultOf{kind, of})
 }
 
 func isDiscover(r store.Request) bool {
@@ -182,8 +229,9 @@ func (n *network) timeout(p *process, r store.Request) time.Duration {
 
 // apply lets the table have the request, now.
 func (n *network) apply(p *process, r store.Request) store.Reply {
+	n.lateness.land(n.world, p, r)
 	reply := n.applied(p, r, func() store.Reply { return n.client.Do(context.Background(), r) })
-	n.world.record(p.name, "applied %s %+v: %v", r.RequestName(), r, reply.Class)
+	n.world.record(p.name, requestApplied, applied{r.RequestName(), reply.Class, r})
 	return reply
 }
 

@@ -1,8 +1,12 @@
 package simulation
 
 import (
-	"io"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/store/memtable"
 )
 
 // Options are those of one run. Zero values mean the defaults.
@@ -24,12 +28,63 @@ type Options struct {
 	// and two minutes.
 	HealWithin time.Duration
 
-	// Trace gets each observable event as one line; nil: none. It does not change
-	// the run.
-	Trace io.Writer
+	// Observe is told of each observable event as it happens; nil: nobody is. It
+	// does not change the run.
+	Observe func(Event)
 }
 
-func (o Options) withDefaults() Options {
+// Draw fills each of the relays' settings that is zero with one that the seed
+// draws: leases of 3 to 30 s, so that a short run sees many lease lifetimes,
+// batches of a few rows and of many, short and long intervals. What was given
+// stays, and the rest is drawn to fit it.
+func (o Options) Draw() Options {
+	r := derived(o.Seed, "settings")
+	lease := time.Duration(3+r.IntN(28)) * time.Second
+	renewals := 3 + r.IntN(6)             // a lease's lifetime
+	skew := time.Duration(4 + r.IntN(27)) // a lease has so many of them
+	poll := time.Duration(200+100*r.IntN(19)) * time.Millisecond
+	batch := []int{2, 5, 20, 100, 500}[r.IntN(5)]
+
+	orDefault(&o.LeaseDuration, max(lease, 3*o.LeaseRenewInterval, 4*o.MaxClockSkew))
+	orDefault(&o.MaxClockSkew, (o.LeaseDuration / skew).Truncate(time.Millisecond))
+	orDefault(&o.LeaseRenewInterval,
+		min(o.LeaseDuration/time.Duration(renewals), (o.LeaseDuration-o.MaxClockSkew)/2).Truncate(time.Millisecond))
+	orDefault(&o.PollInterval, poll)
+	orDefault(&o.BatchSize, batch)
+	return o
+}
+
+// Validate returns all that is wrong with the options, joined, each with its
+// field and value. Zero values mean defaults, and are not wrong.
+func (o Options) Validate() error {
+	o = o.WithDefaults()
+	var faults []error
+	fault := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(o.Relays < 1, "Relays %d: must be positive", o.Relays)
+	fault(o.Duration < 0, "Duration %v: must be positive", o.Duration)
+	fault(!(o.Rate > 0 && o.Rate <= maxRate), "Rate %v: must be positive, and at most %d a second", o.Rate, maxRate)
+	fault(o.HealWithin < 0, "HealWithin %v: must be positive", o.HealWithin)
+	for k, rate := range o.Faults {
+		fault(!(rate >= 0), "Faults[%v] %v: must not be negative", Fault(k), rate)
+	}
+	// The relays' settings are judged as in production.
+	db := memtable.New(memtable.Options{})
+	return errors.Join(append(faults, relay.Config{
+		Table: "outbox", BucketCount: o.Buckets, DynamoDB: db, Coordination: db, Producers: NewBroker(BrokerConfig{}).Factory(""),
+		LeaseDuration: o.LeaseDuration, LeaseRenewInterval: o.LeaseRenewInterval, MaxClockSkew: o.MaxClockSkew,
+		PollInterval: o.PollInterval, BatchSize: o.BatchSize,
+	}.Validate())...)
+}
+
+// maxRate keeps the pause between two messages above the resolution of time.
+const maxRate = 1_000_000
+
+// WithDefaults returns the options with defaults for their zero values.
+func (o Options) WithDefaults() Options {
 	orDefault(&o.Relays, 3)
 	orDefault(&o.Buckets, 8)
 	orDefault(&o.Duration, 2*time.Minute)

@@ -69,7 +69,7 @@ func (p *process) Do(to *actor.PID, r store.Request, token uint64) {
 
 // Emit implements actors.Runtime.
 func (p *process) Emit(e event.Event) {
-	p.world.record(p.name, "%s %v", e.EventName(), e)
+	p.world.record(p.name, e.EventName(), e)
 	p.observe(p, e)
 }
 
@@ -89,7 +89,7 @@ func (p *process) crash() {
 		return
 	}
 	p.dead = true
-	p.world.record(p.name, "process.died")
+	p.world.record(p.name, processDied, nil)
 	kept := p.world.ready[:0]
 	for _, m := range p.world.ready {
 		if m.host != p {
@@ -105,7 +105,11 @@ func (p *process) stall(d time.Duration) {
 	if p.dead || p.stalledUntil > p.world.now {
 		return
 	}
-	p.world.record(p.name, "process.stalled %v", d)
+	p.world.record(p.name, processStalled, paused{d})
+	p.pause(d)
+}
+
+func (p *process) pause(d time.Duration) {
 	p.stalledUntil = p.world.now + d
 	kept := p.world.ready[:0]
 	for _, m := range p.world.ready {
@@ -126,15 +130,22 @@ func (p *process) suspend(d time.Duration) {
 	if p.dead || p.stalledUntil > p.world.now {
 		return
 	}
-	p.stall(d)
+	p.world.record(p.name, processSuspended, paused{d})
+	p.pause(d)
 	p.clock.stood += d
+}
+
+// setClock moves the wall clock by d, as far as the allowed skew lets it.
+func (p *process) setClock(d time.Duration) {
+	p.world.record(p.name, processClockSet, clockSet{d})
+	p.clock.set(p.world.now, d)
 }
 
 func (p *process) goOn() {
 	if p.dead {
 		return
 	}
-	p.world.record(p.name, "process.goes on")
+	p.world.record(p.name, processResumed, nil)
 	p.world.ready = append(p.world.ready, p.stalled...)
 	p.stalled = nil
 }

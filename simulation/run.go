@@ -14,7 +14,7 @@ import (
 type Report struct {
 	Seed     uint64
 	OK       bool   // no violation
-	Digest   string // of all observable events: the same seed and options give the same
+	Digest   string // of all events: the same seed and options give the same
 	Virtual  time.Duration
 	Steps    uint64 // messages that actors took
 	Messages Messages
@@ -23,7 +23,10 @@ type Report struct {
 	// Refused and Requests are refused writes and all requests that the table
 	// saw, by request.
 	Refused, Requests map[string]int
-	Faults            map[string]int // by kind
+	// RefusedSettled is how many of the refused writes came after the fleet had
+	// settled: none in a run that is OK.
+	RefusedSettled int
+	Faults         map[string]int // by kind
 	// Coverage counts transitions: "bucket.state/event", "batch.state/event".
 	Coverage   map[string]int
 	Violations []Violation
@@ -42,6 +45,9 @@ type Violation struct {
 	Invariant   string // its number in docs/invariants.md
 	VirtualTime time.Duration
 	Detail      string
+	// Process and Bucket are what it is about; empty and -1 for none.
+	Process string
+	Bucket  int
 }
 
 func (v Violation) String() string {
@@ -50,9 +56,12 @@ func (v Violation) String() string {
 
 // Run simulates one fleet and checks it: first with the faults, then, healed,
 // until the outbox is empty, the split is fair and the fleet is silent. It panics
-// only for a fault of the simulation itself.
+// for options that Validate finds wrong, and for a fault of the simulation itself.
 func Run(o Options) Report {
-	o = o.withDefaults()
+	if err := o.Validate(); err != nil {
+		panic(fmt.Sprintf("simulation: options are wrong: %v", err))
+	}
+	o = o.WithDefaults()
 	f := newFleet(o)
 	for range o.Relays {
 		id := f.newID()
@@ -64,6 +73,7 @@ func Run(o Options) Report {
 	f.runUntil(o.Duration, f.failed)
 	f.heal()
 	f.settle()
+	f.eventTable()
 	return f.report()
 }
 
@@ -90,7 +100,8 @@ func (f *fleet) settle() {
 	if moved := f.checker.moves - moves; moved > 0 {
 		f.checker.violated("I-11", "%d buckets moved in a settled fleet", moved)
 	}
-	if more := total(f.checker.refused) - refused; more > 0 {
+	f.refusedSettled = total(f.checker.refused) - refused
+	if more := f.refusedSettled; more > 0 {
 		f.checker.violated("I-12", "%d writes were refused in a settled fleet", more)
 	}
 }
@@ -104,7 +115,7 @@ func (f *fleet) unsettled() string {
 	if f.now-max(f.checker.lastMove, f.checker.lastFuss) < quiet {
 		return "buckets still move"
 	}
-	if f.writers.open+f.net.late > 0 {
+	if f.writers.open+f.net.late+len(f.net.lateness.lurking) > 0 {
 		return "requests of before are still to land"
 	}
 	if f.starting > 0 {
@@ -158,7 +169,7 @@ func (f *fleet) report() Report {
 	r := Report{
 		Seed: f.o.Seed, OK: len(f.checker.violations) == 0, Digest: fmt.Sprintf("%016x", f.digest),
 		Virtual: f.now, Steps: f.steps, Handovers: f.checker.moves,
-		Refused: f.checker.refused, Requests: f.checker.requests, Faults: map[string]int{},
+		Refused: f.checker.refused, Requests: f.checker.requests, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
 		Coverage: f.checker.coverage, Violations: f.checker.violations,
 	}
 	for k, n := range f.net.happened {

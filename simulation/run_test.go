@@ -2,8 +2,12 @@ package simulation_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,39 +52,63 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// stormOptions are the settings that a seed draws, with all faults on.
+// enoughSeeds is how many seeds of the storm see everything.
+const enoughSeeds = 200
+
+// stormOptions are a run of one to five relays with settings that the seed
+// draws, and all faults on.
 func stormOptions(seed uint64) simulation.Options {
-	leases := []time.Duration{3 * time.Second, 6 * time.Second, 15 * time.Second, 30 * time.Second}
-	return simulation.Options{
-		Seed:          seed,
-		Relays:        1 + int(seed%5),
-		Faults:        simulation.Storm(),
-		LeaseDuration: leases[seed%4],
-		MaxClockSkew:  leases[seed%4] / 15,
-		BatchSize:     []int{3, 40, 500}[seed%3],
-	}
+	return simulation.Options{Seed: seed, Relays: 1 + int(seed%5), Faults: simulation.Storm()}.Draw()
 }
 
 // Whatever happens to requests, processes and the broker: nothing is lost,
-// reordered or owned twice, and when it is over the fleet settles. Over all
-// seeds, each fault and each state has been seen.
+// reordered or owned twice, and when it is over the fleet settles.
 func TestStorm(t *testing.T) {
-	faults, coverage := map[string]int{}, map[string]int{}
-	for seed := uint64(1); seed <= number(t, "SIMULATION_SEEDS", fewSeeds); seed++ {
-		r := simulation.Run(stormOptions(seed))
-		demandOK(t, r)
-		if t.Failed() {
-			return
-		}
-		for kind, n := range r.Faults {
-			faults[kind] += n
-		}
-		for transition, n := range r.Coverage {
-			coverage[transition] += n
-		}
+	seeds := number(t, "SIMULATION_SEEDS", fewSeeds)
+	seen := storm(t, seeds)
+	if seeds >= enoughSeeds {
+		demandSeen(t, seen)
 	}
+	t.Logf("faults %v", seen.faults)
+	t.Logf("transitions %v", seen.transitions)
+}
+
+// sights are what was seen over many seeds, with counts.
+type sights struct{ faults, transitions map[string]int }
+
+// storm runs seeds 1 to n, as many at once as there are processors: a run has no
+// goroutine, and nothing that it shares with others.
+func storm(t *testing.T, n uint64) sights {
+	seen := sights{map[string]int{}, map[string]int{}}
+	var mu sync.Mutex
+	var next atomic.Uint64
+	var runs sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		runs.Go(func() {
+			for seed := next.Add(1); seed <= n && !t.Failed(); seed = next.Add(1) {
+				r := simulation.Run(stormOptions(seed))
+				mu.Lock()
+				demandOK(t, r)
+				for kind, count := range r.Faults {
+					seen.faults[kind] += count
+				}
+				for transition, count := range r.Coverage {
+					seen.transitions[transition] += count
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	runs.Wait()
+	return seen
+}
+
+// demandSeen: over enough seeds each kind of fault and each way through the
+// machines has been seen.
+func demandSeen(t *testing.T, seen sights) {
+	t.Helper()
 	for _, kind := range simulation.FaultKinds() {
-		if faults[kind.String()] == 0 {
+		if seen.faults[kind.String()] == 0 {
 			t.Errorf("fault %s was never seen", kind)
 		}
 	}
@@ -92,12 +120,10 @@ func TestStorm(t *testing.T) {
 		"batch.publishing/published", "batch.publishing/fail", "batch.deleting/deleted", "batch.deleting/advance",
 		"batch.backing_off/retry", "batch.publishing/drop", "batch.deleting/drop",
 	} {
-		if coverage[transition] == 0 {
+		if seen.transitions[transition] == 0 {
 			t.Errorf("transition %s was never seen", transition)
 		}
 	}
-	t.Logf("faults %v", faults)
-	t.Logf("transitions %v", coverage)
 }
 
 // The same seed and options give the same run, byte for byte.
@@ -125,7 +151,7 @@ func TestReplay(t *testing.T) {
 		defer file.Close()
 		trace := bufio.NewWriter(file)
 		defer trace.Flush()
-		o.Trace = trace
+		o.Observe = func(e simulation.Event) { fmt.Fprintln(trace, e) }
 	}
 	r := simulation.Run(o)
 	demandOK(t, r)

@@ -18,9 +18,12 @@ func (f *fleet) strikes(kind Fault) bool {
 	if !f.chance(f.net.rates[kind]) {
 		return false
 	}
-	f.net.happened[kind]++
+	f.note(kind, "world", "")
 	return true
 }
+
+// note counts and records a fault.
+func (f *fleet) note(kind Fault, who, of string) { f.net.note(kind, who, of) }
 
 // trouble schedules what happens to processes, clocks and the broker, again and
 // again until the run is healed.
@@ -41,11 +44,27 @@ func (f *fleet) trouble() {
 		f.stopGracefully(p)
 		f.succeed(p)
 	})
-	f.every(Stall, func() { f.anyone().stall(f.between(time.Second, 2*f.o.LeaseDuration)) })
-	f.every(Suspend, func() { f.anyone().suspend(f.between(time.Second, 2*f.o.LeaseDuration)) })
-	f.every(ClockForward, func() { f.anyone().clock.set(f.now, f.between(0, f.o.MaxClockSkew)) })
-	f.every(ClockBack, func() { f.anyone().clock.set(f.now, -f.between(0, f.o.MaxClockSkew)) })
-	f.every(SameID, func() { f.boot(f.anyone().relay) })
+	f.every(Stall, func() {
+		p := f.anyone()
+		p.stall(f.pause())
+		if f.chance(0.3) {
+			p.setClock(-f.between(0, f.o.MaxClockSkew))
+		}
+	})
+	f.every(Suspend, func() { f.anyone().suspend(f.pause()) })
+	f.every(ClockForward, func() { f.anyone().setClock(f.between(0, f.o.MaxClockSkew)) })
+	f.every(ClockBack, func() { f.anyone().setClock(-f.between(0, f.o.MaxClockSkew)) })
+	f.every(SameID, func() {
+		p := f.anyone()
+		f.boot(p.relay)
+		if f.chance(0.5) { // its predecessor is to go, as in a rolling update of named instances
+			f.At(f.between(0, 2*f.o.LeaseRenewInterval), func() {
+				if !p.dead && !p.ended && !p.leaving {
+					f.stopGracefully(p)
+				}
+			})
+		}
+	})
 	f.every(ScaleOut, func() { f.boot(f.newID()) })
 	f.every(ScaleIn, func() {
 		if len(f.processes) > 1 {
@@ -54,14 +73,33 @@ func (f *fleet) trouble() {
 	})
 	f.every(Replacement, f.replaceAll)
 	f.every(BrokerAway, func() {
+		f.record("broker", brokerLeft, nil)
 		f.broker.Leave()
-		f.At(f.between(time.Second, 2*time.Minute), f.broker.Return)
+		f.At(f.between(time.Second, 2*time.Minute), f.returnBroker)
 	})
 	f.every(TopicLimitChanges, func() {
 		topic := topics[f.rand.IntN(2)].name
 		f.broker.LimitTopic(topic, lowLimit)
 		f.At(f.between(time.Second, 30*time.Second), func() { f.broker.LimitTopic(topic, 0) })
 	})
+}
+
+// pause is for how long nothing of a process runs: often for about as long as a
+// lease is valid.
+func (f *fleet) pause() time.Duration {
+	if f.chance(0.5) {
+		return f.between(f.o.LeaseDuration-2*f.o.MaxClockSkew, f.o.LeaseDuration+f.o.MaxClockSkew)
+	}
+	return f.between(time.Second, 2*f.o.LeaseDuration)
+}
+
+// returnBroker ends the absence of all brokers.
+func (f *fleet) returnBroker() {
+	if !f.broker.away {
+		return
+	}
+	f.record("broker", brokerReturned, nil)
+	f.broker.Return()
 }
 
 // createTopics makes the topics; one may come late.
@@ -91,7 +129,7 @@ func (f *fleet) newClock() clock {
 
 // stopGracefully asks a process to stop, as SIGTERM does.
 func (f *fleet) stopGracefully(p *process) {
-	f.record(p.name, "process.asked to stop")
+	f.record(p.name, processStopping, nil)
 	p.leaving = true
 	p.system.Root.Send(p.coordinator, coordinator.Stop{})
 }
@@ -103,8 +141,12 @@ func (f *fleet) succeed(p *process) {
 	if p.dead && f.chance(0.5) {
 		id = p.relay
 	}
+	after := f.between(0, f.o.LeaseDuration)
+	if f.chance(0.3) { // at once, as a supervisor does
+		after = f.between(0, 100*time.Millisecond)
+	}
 	f.starting++
-	f.At(f.between(0, f.o.LeaseDuration), func() {
+	f.At(after, func() {
 		f.starting--
 		f.boot(id)
 	})
@@ -139,8 +181,7 @@ func (f *fleet) every(kind Fault, do func()) {
 			return
 		}
 		if len(f.processes) > 0 {
-			f.net.happened[kind]++
-			f.record("world", "fault %s", kind)
+			f.note(kind, "world", "")
 			do()
 		}
 		f.At(f.between(mean/10, 2*mean), next)
@@ -171,7 +212,7 @@ func (f *fleet) brokerFaults() BrokerFaults {
 		},
 		Reject: func(r publisher.Record) string {
 			if f.writers.poisonous(r) {
-				f.net.happened[BrokerRejects]++
+				f.note(BrokerRejects, "broker", r.Topic)
 				return "INVALID_RECORD"
 			}
 			return ""
@@ -187,13 +228,13 @@ const forgottenAfter = 20 * time.Second
 // heal ends all faults: the network is fine, stalled processes go on when their
 // time has come, clocks stay as they are.
 func (f *fleet) heal() {
-	f.record("world", "healed")
+	f.record("world", worldHealed, nil)
 	f.healed = true
 	f.net.rates = Rates{}
 	clear(f.heldUp)
 	clear(f.writers.poison)
 	f.broker.SetFaults(BrokerFaults{})
-	f.broker.Return()
+	f.returnBroker()
 	for _, t := range topics {
 		if _, exists := f.broker.topics[t.name]; exists {
 			f.broker.LimitTopic(t.name, 0)

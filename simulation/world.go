@@ -4,8 +4,8 @@ import (
 	"container/heap"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -24,16 +24,16 @@ type world struct {
 	ready []*mailbox
 	steps uint64
 
-	digest uint64
-	trace  io.Writer // nil: none
-	line   []byte
+	digest  uint64
+	observe func(Event) // nil: nobody
+	line    []byte
 }
 
-func newWorld(seed uint64, trace io.Writer) *world {
+func newWorld(seed uint64, observe func(Event)) *world {
 	return &world{
-		rand:   rand.New(rand.NewPCG(seed, 0x62756b6574)),
-		digest: fnvOffset,
-		trace:  trace,
+		rand:    rand.New(rand.NewPCG(seed, 0x62756b6574)),
+		digest:  fnvOffset,
+		observe: observe,
 	}
 }
 
@@ -97,7 +97,8 @@ func (w *world) step() bool {
 	switch {
 	case e.do == nil || e.host != nil && e.host.dead:
 	case e.host != nil && e.host.stalledUntil > w.now:
-		e.at = e.host.stalledUntil // happens when the process goes on
+		// Happens when the process goes on; what comes first then is anybody's guess.
+		e.at = e.host.stalledUntil + w.between(0, 5*time.Millisecond)
 		heap.Push(&w.due, e)
 	default:
 		e.do()
@@ -126,18 +127,22 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// record adds one observable event to the digest and the trace.
-func (w *world) record(who, what string, args ...any) {
-	line := w.line[:0]
-	line = fmt.Appendf(line, "%d %s ", w.now.Microseconds(), who)
-	line = fmt.Appendf(line, what, args...)
+// record adds one observable event to the digest, and tells who observes. Detail
+// is nil, or a value that prints alike in every process: no pointers.
+func (w *world) record(who, name string, detail any) {
+	line := strconv.AppendInt(w.line[:0], int64(w.now), 10)
+	line = append(append(line, ' '), who...)
+	line = append(append(line, ' '), name...)
+	if detail != nil {
+		line = fmt.Appendf(line, " %+v", detail)
+	}
 	line = append(line, '\n')
 	w.line = line
 	for _, b := range line {
 		w.digest = (w.digest ^ uint64(b)) * fnvPrime
 	}
-	if w.trace != nil {
-		w.trace.Write(line)
+	if w.observe != nil {
+		w.observe(Event{At: w.now, Who: who, Name: name, Detail: detail})
 	}
 }
 

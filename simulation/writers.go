@@ -26,6 +26,7 @@ type writers struct {
 	stopped bool
 	open    int // transactions that will commit
 	keys    []writerKey
+	blamed  map[uuid.UUID]bool          // messages that the broker rejects, or did
 	poison  map[uuid.UUID]time.Duration // until when the broker rejects the record
 	// committed are all messages that are in the table or were, in commit order.
 	committed []commit
@@ -36,7 +37,10 @@ type writers struct {
 type writerKey struct {
 	topic string
 	key   []byte // nil: keyless, never serialized
-	busy  bool
+	// partition is the one that the writer chooses for all messages of the key; nil:
+	// none.
+	partition *int32
+	busy      bool
 }
 
 // commit is one committed message.
@@ -50,12 +54,14 @@ type commit struct {
 const keysPerTopic = 12
 
 func newWriters(f *fleet) *writers {
-	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, poison: map[uuid.UUID]time.Duration{}}
+	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, blamed: map[uuid.UUID]bool{}, poison: map[uuid.UUID]time.Duration{}}
 	for _, t := range topics {
 		for k := range keysPerTopic {
 			w.keys = append(w.keys, writerKey{topic: t.name, key: fmt.Appendf(nil, "%s-%d", t.name, k)})
 		}
-		w.keys = append(w.keys, writerKey{topic: t.name, key: []byte{}}, writerKey{topic: t.name})
+		first, last := int32(0), int32(t.partitions-1)
+		w.keys = append(w.keys, writerKey{topic: t.name, key: []byte{}}, writerKey{topic: t.name},
+			writerKey{topic: t.name, key: []byte("pinned"), partition: &first}, writerKey{topic: t.name, partition: &last})
 	}
 	return w
 }
@@ -76,11 +82,21 @@ func (w *writers) start() {
 
 func (w *writers) stop() { w.stopped = true }
 
+// resume lets messages be written again.
+func (w *writers) resume() {
+	w.stopped = false
+	w.start()
+}
+
 // poisonous tells whether the broker rejects the record for now.
 func (w *writers) poisonous(r publisher.Record) bool {
 	id, ok := messageID(r)
 	return ok && w.poison[id] > w.fleet.now
 }
+
+// guilty tells whether the message is one that the broker may reject for its own
+// sake.
+func (w *writers) guilty(m outbox.Message) bool { return w.blamed[m.ID] }
 
 // write begins one transaction of one to three messages of one key.
 func (w *writers) write() {
@@ -111,7 +127,7 @@ func (w *writers) write() {
 	case f.chance(0.3): // never committed
 		k.busy = false
 	default: // committed long after later numbers
-		f.net.happened[LateCommit]++
+		f.note(LateCommit, "writer", "")
 		w.open++
 		f.At(f.between(0, 20*time.Second), commit)
 	}
@@ -130,13 +146,19 @@ func (w *writers) message(k *writerKey) outbox.Message {
 		m.Value = []byte{}
 	case 2: // too large for a topic whose limit was lowered
 		m.Value = bytes.Repeat([]byte{'x'}, 2*lowLimit)
+		w.blamed[id] = true
 	default:
 		m.Value = fmt.Appendf(nil, "value %d", w.made)
 	}
-	if f.rand.IntN(4) == 0 {
+	m.Partition = k.partition
+	switch f.rand.IntN(8) {
+	case 0, 1:
 		m.Headers = []outbox.Header{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}}
+	case 2: // the first is replaced, the second is not
+		m.Headers = []outbox.Header{{Key: "x-outbox-message-id", Value: []byte("mine")}, {Key: "X-Outbox-Message-Id", Value: []byte("too")}}
 	}
 	if f.chance(f.net.rates[BrokerRejects]) {
+		w.blamed[id] = true
 		w.poison[id] = f.now + f.between(time.Second, time.Minute)
 	}
 	return m
@@ -161,37 +183,44 @@ func (w *writers) reserve(bucket, n int) int64 {
 	return last - int64(n) + 1
 }
 
-// commit writes the messages in one transaction.
+// commit writes the messages in one transaction, and wakes the owner.
 func (w *writers) commit(bucket int, first int64, messages []outbox.Message) {
+	if err := w.put(w.fleet.schema, bucket, first, messages); err != nil {
+		panic(errors.Join(errors.New("a writer's transaction was refused"), err))
+	}
+	w.fleet.notify(bucket)
+}
+
+// put writes the messages in one transaction of a writer with a schema of its
+// own.
+func (w *writers) put(schema outbox.Schema, bucket int, first int64, messages []outbox.Message) error {
 	f := w.fleet
 	var items []types.TransactWriteItem
 	for i, m := range messages {
 		items = append(items, types.TransactWriteItem{Put: &types.Put{
 			TableName:                &f.schema.Table,
-			Item:                     f.schema.EncodeMessage(m, bucket, first+int64(i)),
+			Item:                     schema.EncodeMessage(m, bucket, first+int64(i)),
 			ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
 			ExpressionAttributeNames: map[string]string{"#pk": f.schema.PartitionKey},
 		}})
 	}
 	_, err := f.db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: items})
 	if err != nil {
-		panic(errors.Join(errors.New("a writer's transaction was refused"), err))
+		return err
 	}
 	for i, m := range messages {
 		w.byID[m.ID] = len(w.committed)
 		w.committed = append(w.committed, commit{bucket: bucket, sequence: first + int64(i), message: m, at: f.now})
 	}
-	f.record("writer", "committed %d messages from %d in bucket %d", len(messages), first, bucket)
-	f.notify(bucket)
+	f.record("writer", messagesWritten, committed{bucket, first, len(messages)})
+	return nil
 }
 
-// messageID is the id in a record's header.
+// messageID is the id in a record's last header.
 func messageID(r publisher.Record) (uuid.UUID, bool) {
-	for _, h := range r.Headers {
-		if h.Key == publisher.DefaultMessageIDHeader {
-			id, err := uuid.ParseBytes(h.Value)
-			return id, err == nil
-		}
+	if len(r.Headers) == 0 || r.Headers[len(r.Headers)-1].Key != publisher.DefaultMessageIDHeader {
+		return uuid.UUID{}, false
 	}
-	return uuid.UUID{}, false
+	id, err := uuid.ParseBytes(r.Headers[len(r.Headers)-1].Value)
+	return id, err == nil
 }

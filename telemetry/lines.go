@@ -283,7 +283,7 @@ func publishLines() []line {
 				f.number("acknowledged", e.Acknowledged)
 				f.duration("took", e.Took)
 			}),
-		at(on(zerolog.ErrorLevel, "The broker rejected a record.",
+		at(on(zerolog.ErrorLevel, "A record is rejected for its own sake.",
 			func(f facts, e event.RecordRejected) {
 				f.bucket(e.Bucket)
 				f.sequence(e.Sequence)

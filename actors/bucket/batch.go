@@ -26,6 +26,7 @@ type batch struct {
 
 	rows  []outbox.Row // read and not removed, ascending
 	bytes int
+	pages int // that the rows came in
 	// more: the table had rows behind these when they were read.
 	more bool
 	// malformed is why the row behind rows cannot be read; nil: none such.
@@ -108,6 +109,7 @@ func (c *core) pageFetched(m actors.Replied) {
 		return
 	}
 	b := c.batch
+	b.pages++
 	for _, row := range page.Rows {
 		if row.BucketCount != 0 && row.BucketCount != c.cfg.BucketCount {
 			c.mismatched(row)
@@ -157,9 +159,11 @@ func (c *core) allFetched() {
 	}
 	c.fetched = max(c.fetched, b.rows[len(b.rows)-1].Sequence)
 	b.next = c.expected
-	if b.rows[0].Sequence < c.expected {
+	if b.rows[0].Sequence < c.expected || b.pages > 1 {
 		// A commit that came late, behind what was removed: whatever was probed
-		// empty there before may be filled by the same transaction by now.
+		// empty there before may be filled by the same transaction by now. Or several
+		// pages: between two of them a commit may come late before the first row, and
+		// after it one of the same key that the later page has.
 		b.next = 1
 	}
 	c.transition(b.machine, fsm.Fetched)

@@ -22,7 +22,7 @@ func (c *core) publish(solid int) {
 	b.solid, b.probes = solid, nil
 	if solid == 0 { // a message has appeared before the first row
 		c.transition(b.machine, fsm.Filled)
-		b.rows, b.bytes, b.cut, b.malformed = nil, 0, false, nil
+		b.rows, b.bytes, b.pages, b.cut, b.malformed = nil, 0, 0, false, nil
 		c.fetch()
 		return
 	}

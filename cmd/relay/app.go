@@ -11,6 +11,7 @@ import (
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/simulation"
 )
 
 // Exit codes, a contract with scripts.
@@ -29,6 +30,7 @@ type app struct {
 	stdout, stderr io.Writer
 	now            func() time.Time
 	dial           dialer
+	simulate       func(simulation.Options) simulation.Report
 }
 
 // execute runs one command line and returns its exit code. Results are written
@@ -36,7 +38,7 @@ type app struct {
 // gracefully.
 func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
-		now: time.Now, dial: dialDynamoDB}
+		now: time.Now, dial: dialDynamoDB, simulate: simulation.Run}
 	return a.execute(ctx)
 }
 
@@ -91,7 +93,7 @@ func exitCode(err error) int {
 
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a),
+		newRun(a), newDemo(a), newSimulate(a),
 		a.group("table", "Sets up the table", newTableCreate(a)),
 		a.group("message", "Looks at waiting messages, and adds one", newMessageEnqueue(a), newMessageList(a)),
 		newVersion(a))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/simulation"
 	"github.com/bucketbrigade/relay/store"
 	"github.com/bucketbrigade/relay/store/memtable"
 )
@@ -31,6 +32,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type console struct {
 	table  *memtable.DB
 	dialed int
+	// simulate stands for the simulation; nil: itself.
+	simulate func(simulation.Options) simulation.Report
 }
 
 // outcome is what a command line left behind.
@@ -59,6 +62,9 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 			c.dialed++
 			return clients{messages: c.table, coordination: c.table, tables: c.table}, nil
 		},
+	}
+	if a.simulate = simulation.Run; c.simulate != nil {
+		a.simulate = c.simulate
 	}
 	code := a.execute(context.Background())
 	return outcome{code, stdout.String(), stderr.String()}
@@ -151,7 +157,7 @@ func TestWrongSettingsSendNoRequest(t *testing.T) {
 
 func TestHelpFitsTheWidth(t *testing.T) {
 	c := newConsole(t)
-	for _, command := range []string{"", "run", "demo", "table", "table create", "message", "message list", "message enqueue", "version"} {
+	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "version"} {
 		got := c.run(append(strings.Fields(command), "--help")...)
 		if got.code != exitDone || got.stderr != "" {
 			t.Errorf("relay %s --help: exit %d, stderr %q", command, got.code, got.stderr)

@@ -73,6 +73,9 @@ func (l *Loader) Load(args, environ []string, further ...Fault) error {
 // file and line; empty for a default.
 func (l *Loader) Origin(name string) string { return l.origins[name] }
 
+// HasFile tells whether a file of settings was named.
+func (l *Loader) HasFile() bool { return lastFlagText(l.flags, configFlag) != "" }
+
 func (l *Loader) fault(f Fault) { l.faults = append(l.faults, f) }
 
 func (l *Loader) readArguments() {
@@ -95,8 +98,8 @@ func (l *Loader) readArguments() {
 // them is wrong for each.
 func (l *Loader) readSettings(environ []string) {
 	layers := koanf.New(delimiter)
-	if file := lastFlagText(l.flags, configFlag); file != "" {
-		l.loadFile(layers, file)
+	if l.HasFile() {
+		l.loadFile(layers, lastFlagText(l.flags, configFlag))
 	}
 	l.faults = append(l.faults, unknownVariables(environ)...)
 	l.load(layers, env.Provider(delimiter, env.Opt{

@@ -25,10 +25,11 @@ type Group uint8
 
 // The groups.
 const (
-	Table   Group = 1 << iota // where the outbox is and how it is reached
-	Brokers                   // where Kafka is and how it is reached
-	Relay                     // how a relay works
-	Log                       // what a long-running command logs
+	Table     Group = 1 << iota // where the outbox is and how it is reached
+	Brokers                     // where Kafka is and how it is reached
+	Relay                       // how a relay works
+	Log                         // what a long-running command logs
+	Simulated                   // what a simulation tries; each is of another group too
 )
 
 // setting is one row of the table of settings.
@@ -71,13 +72,13 @@ func (s *Settings) table() []setting {
 		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered}, "fenced"), doc: "how records are kept in order: ordered"},
 		{name: "poison", group: Relay, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonBlock}, "park", "dead-letter"), doc: "what a record rejected for its own sake does: block"},
 		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
-		{name: "batch-size", group: Relay, value: Count(&c.BatchSize), doc: "rows of one fetch"},
+		{name: "batch-size", group: Relay | Simulated, value: Count(&c.BatchSize), doc: "rows of one fetch"},
 		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
-		{name: "poll-interval", group: Relay, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
+		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
-		{name: "lease-renew-interval", group: Relay, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "lease-duration", group: Relay | Simulated, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
+		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},

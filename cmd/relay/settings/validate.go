@@ -17,10 +17,13 @@ func (l *Loader) validate() {
 		already[f.Setting] = true
 	}
 	var faults []error
-	if l.groups&Relay != 0 {
-		faults = append(faults, leaves(l.Settings.Relay.Validate())...)
-	} else {
-		faults = append(faults, leaves(l.Settings.Schema().Validate())...)
+	switch {
+	case l.groups&Relay != 0:
+		faults = leaves(l.Settings.Relay.Validate())
+	case l.groups&Simulated != 0:
+		faults = l.simulatedFaults()
+	default:
+		faults = leaves(l.Settings.Schema().Validate())
 	}
 	known := rowNames()
 	for _, err := range faults {
@@ -33,6 +36,22 @@ func (l *Loader) validate() {
 	if l.groups&Brokers != 0 {
 		l.validateKafka(already)
 	}
+}
+
+// simulatedFaults are those of settings that a simulation tries. Without a file,
+// what was not given is drawn to fit, so only what was given can be wrong.
+func (l *Loader) simulatedFaults() []error {
+	tried := []string{"bucket-count"}
+	for _, row := range l.Settings.table() {
+		if row.group&Simulated != 0 {
+			tried = append(tried, row.name)
+		}
+	}
+	isDrawn := func(name string) bool { return l.origins[name] == "" && !l.HasFile() }
+	return slices.DeleteFunc(leaves(l.Settings.Relay.Validate()), func(err error) bool {
+		name, _, mentioned := renamed(err.Error(), rowNames())
+		return !slices.Contains(tried, name) || slices.ContainsFunc(mentioned, isDrawn)
+	})
 }
 
 // kafkaProperty begins a fault of a Kafka property, and names it.

@@ -75,6 +75,17 @@ func whole(field *int, least int) Value {
 	}, strconv.Itoa}
 }
 
+// Number fills a positive number, whole or not, up to a limit.
+func Number(field *float64, most float64) Value {
+	return parsed[float64]{field, "number", func(text string) (float64, error) {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(n > 0 && n <= most) {
+			return 0, fmt.Errorf("must be a number above 0, at most %v", most)
+		}
+		return n, nil
+	}, func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }}
+}
+
 // Duration fills a positive duration, written with its unit.
 func Duration(field *time.Duration) Value {
 	return parsed[time.Duration]{field, "duration", func(text string) (time.Duration, error) {

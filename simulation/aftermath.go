@@ -1,0 +1,167 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+)
+
+// eventTable lets one thing happen to a settled fleet under load, without any
+// fault, and demands what the event table of the protocol's page promises: who
+// takes over and when, that nothing else moves, that no write is refused, and
+// that nothing is delivered twice. Afterwards all is drained again.
+func (f *fleet) eventTable() {
+	if f.failed() {
+		return
+	}
+	c := f.checker
+	first := len(f.writers.committed) // what is older may still come again, out of a request that was stuck
+	f.writers.resume()
+	f.runUntil(f.now+f.o.LeaseRenewInterval, f.failed)
+	moves, refused := c.moves, total(c.refused)
+	var happened string
+	var want int
+	repeats := false
+	switch n := f.rand.IntN(4); {
+	case n == 0:
+		happened, want = f.oneJoins()
+	case n == 1 && f.o.Faults != (Rates{}): // a world without faults has no crash either
+		happened, want = f.oneCrashes()
+		repeats = true
+	default:
+		happened, want = f.oneStops()
+	}
+	c.catchUp()
+	if moved := c.moves - moves; moved != want {
+		c.violated("I-29", "%s: %d buckets moved, must be %d", happened, moved, want)
+	}
+	if more := total(c.refused) - refused; more > 0 {
+		c.violated("I-29", "%s: %d writes were refused", happened, more)
+	}
+	if twice := c.duplicates(first); twice > 0 && !repeats {
+		c.violated("I-29", "%s: %d messages were delivered twice", happened, twice)
+	}
+	f.writers.stop()
+	f.drain()
+}
+
+// slack is what requests, messages and a batch in flight take, beside rounds.
+const slack = 2 * time.Second
+
+// rounds lets so many coordination rounds pass, those of far standbys included.
+func (f *fleet) rounds(n int) {
+	f.runUntil(f.now+time.Duration(n)*f.stride()+slack, f.failed)
+}
+
+// stride is the longest pause between two rounds of one relay.
+func (f *fleet) stride() time.Duration {
+	if len(f.processes) <= 2*f.o.Buckets {
+		return f.o.LeaseRenewInterval
+	}
+	return max(f.o.LeaseRenewInterval, f.o.LeaseDuration*3/4)
+}
+
+// oneStops: its buckets are taken in the peers' next round, not after
+// LeaseDuration. It returns what happened, and how many buckets have to move.
+func (f *fleet) oneStops() (happened string, moves int) {
+	p := f.anyone()
+	if len(f.processes) == 1 {
+		f.boot(f.newID())
+		f.rounds(4)
+		moves = f.o.Buckets - f.holding(p) // that of the new one, before
+	}
+	happened = fmt.Sprintf("%s, with %d buckets, stops", p.name, f.holding(p))
+	moves += f.holding(p)
+	f.stopGracefully(p)
+	f.runUntil(f.now+slack, func() bool { return p.ended || f.failed() })
+	if !p.ended {
+		f.checker.violated("I-29", "%s: it has not ended after %v", happened, slack)
+	}
+	f.rounds(1)
+	f.allOwned(happened)
+	return happened, moves
+}
+
+// oneJoins: its peers hand back what exceeds their new shares in their next
+// round, and it claims that in its own next one.
+func (f *fleet) oneJoins() (happened string, moves int) {
+	relays := len(f.processes) + 1
+	share, remainder := f.o.Buckets/relays, f.o.Buckets%relays
+	for _, p := range f.processes {
+		if remainder > 0 && f.holding(p) > share {
+			remainder--
+		}
+	}
+	if remainder > 0 {
+		share++
+	}
+	p := f.boot(f.newID())
+	f.rounds(3)
+	happened = fmt.Sprintf("%s joins as relay %d of %d buckets", p.name, relays, f.o.Buckets)
+	f.allOwned(happened)
+	return happened, share
+}
+
+// oneCrashes: its leases and its heartbeat lapse together, and the others split
+// its buckets.
+func (f *fleet) oneCrashes() (happened string, moves int) {
+	p := f.anyone()
+	if len(f.processes) == 1 {
+		f.boot(f.newID())
+		f.rounds(4)
+		moves = f.o.Buckets - f.holding(p)
+	}
+	happened = fmt.Sprintf("%s, with %d buckets, crashes", p.name, f.holding(p))
+	moves += f.holding(p)
+	f.bury(p)
+	f.runUntil(f.now+f.o.LeaseDuration+f.o.MaxClockSkew, f.failed)
+	f.rounds(1)
+	f.allOwned(happened)
+	return happened, moves
+}
+
+// holding is how many leases a process holds valid.
+func (f *fleet) holding(p *process) int {
+	n := 0
+	for b := range f.o.Buckets {
+		if f.checker.holds(p, b) {
+			n++
+		}
+	}
+	return n
+}
+
+// allOwned: each bucket has an owner.
+func (f *fleet) allOwned(happened string) {
+	owned := 0
+	for _, p := range f.processes {
+		owned += f.holding(p)
+	}
+	if owned < f.o.Buckets && !f.failed() {
+		f.checker.violated("I-29", "%s: %d buckets have no owner in time", happened, f.o.Buckets-owned)
+	}
+}
+
+// drain lets the fleet deliver what is left.
+func (f *fleet) drain() {
+	end := f.now + f.o.HealWithin
+	for f.now < end && !f.failed() && f.unsettled() != "" {
+		f.runUntil(min(end, f.now+time.Second), f.failed)
+	}
+	f.checker.catchUp()
+	if why := f.unsettled(); why != "" && !f.failed() {
+		f.checker.violated("I-10", "%v after the last event: %s", f.o.HealWithin, why)
+	}
+	if lost := f.checker.undelivered(); len(lost) > 0 && !f.failed() {
+		f.checker.violated("I-1", "%d committed messages were not delivered, first %s", len(lost), lost[0])
+	}
+}
+
+// duplicates is how many deliveries were not the first of their message, among
+// the messages from one on.
+func (c *checker) duplicates(first int) int {
+	n := 0
+	for _, times := range c.delivered[first:] {
+		n += max(0, times-1)
+	}
+	return n
+}

@@ -1,0 +1,10 @@
+// Package mutants shows that the simulation would notice. Its tests break the
+// relay in one place after another, as a slip of the pen could: a condition
+// dropped, a check skipped, an order swapped, a class mistaken. Each mutant is
+// built with an overlay of the go command, so that production code has no hook
+// for it, and runs through the storm until an invariant of docs/invariants.md
+// catches it.
+//
+// `make mutants` runs them all and prints the seed that caught each. In `make
+// test` it is only checked that the text of each is still there.
+package mutants

@@ -1,0 +1,149 @@
+package mutants_test
+
+const (
+	producers = "actors/publisher/producers.go"
+	submit    = "actors/publisher/submit.go"
+	outcome   = "actors/publisher/outcome.go"
+	recordGo  = "actors/publisher/record.go"
+)
+
+// publishing are mutants of the order algorithm.
+func publishing() []mutant {
+	return []mutant{
+		{
+			name: "no priming", breaks: "a producer's first record on a partition goes alone", caught: by("I-4"),
+			edits: in(producers, "return w.outstanding == 0 || w.known(now, primeAfter, era)", "return true"),
+		},
+		{
+			name: "no priming again", breaks: "a producer that was idle is primed again", caught: by("I-4"),
+			edits: in(producers, "return w.primed && w.era == era && actors.Elapsed(w.lastSent, now) < primeAfter", "return w.primed && w.era == era"),
+		},
+		{
+			name: "not gap-less", breaks: "shared producers are gap-less", caught: by("I-4", "I-31"),
+			edits: in(producers, "c.open(Options{MaxMessageBytes: s.limit})", "c.open(Options{MaxMessageBytes: s.limit, Careful: true})"),
+		},
+		{
+			name: "a fatal error is retriable", breaks: "a producer with a fatal error is replaced", caught: by("I-1", "I-10", "I-4"),
+			edits: []edit{
+				{"actors/publisher/core.go", "			c.fail(p, m.Fault)\n", "			_ = p\n"},
+				{outcome, "		case Fatal, Fenced:\n			c.settle(t, i, Unknown, report.Fault)\n			culprit = report.Fault\n", ""},
+				{outcome, "	if culprit != nil && (!p.options.Careful || culprit.Class != Rejected) {", "	if culprit != nil && culprit.Class != Rejected {"},
+				{outcome, "	case fault.Class == Fatal || fault.Class == Fenced:\n		c.settle(t, i, Failed, fault)\n		c.fail(p, fault)\n", ""},
+			},
+		},
+		{
+			name: "reports by order", breaks: "a report belongs to the row that it names", caught: by("I-3"),
+			edits: in(outcome, "	i = t.find(token.Sequence)\n", "	i = slices.IndexFunc(t.rows, func(r row) bool { return r.state == outstanding })\n"),
+		},
+		{
+			name: "reports by position only", breaks: "a report of an earlier batch does not count for this one", caught: by("I-3"),
+			edits: in(outcome, "if t == nil || t.request.Batch != token.Batch {", "if t == nil {"),
+		},
+		{
+			name: "later rows pass a refused one", breaks: "after a synchronous refusal nothing more of the batch is produced", caught: by("I-4"),
+			edits: in("actors/publisher/perform.go", "			if !halted[name] {", "			if !halted[name] || len(effects) > 0 {"),
+		},
+		{
+			name: "a failed row does not stop its batch", breaks: "after the first row that fails no later one is submitted", caught: by("I-4"),
+			edits: in(submit, "	if outcome != Acknowledged {\n		t.stop()\n	}", ""),
+		},
+		{
+			name: "a failed producer does not stop its batches", breaks: "no row is submitted behind one that went down with its producer", caught: by("I-4"),
+			edits: in(producers, "		if b.active != nil && b.active.uses(p) {\n			b.active.stop()\n		}", ""),
+		},
+		{
+			name: "rows pass one that waits", breaks: "a row waits behind an earlier one of its partition", caught: by("I-4"),
+			edits: in(submit, "				r.hold(c.pass)", ""),
+		},
+		{
+			name: "careful rows go together", breaks: "a careful row is alone", caught: by("I-4", "I-31"),
+			edits: []edit{
+				{submit, "	if t.outstanding > 0 {\n		return pauses\n	}\n	if t.careful == nil", "	if t.careful == nil"},
+				{submit, "if p.state != open || p.full || p.outstanding > 0 {", "if p.state != open || p.full {"},
+				{submit, "	c.handOver(t, i, p)\n	return pauses // the next row waits for this one's report", "	return c.handOver(t, i, p)"},
+			},
+		},
+		{
+			name: "no careful producer", breaks: "a rejected bucket finds its guilty row alone", caught: by("I-1", "I-10", "I-17", "I-4"),
+			edits: in(outcome, "			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)\n", ""),
+		},
+		{
+			name: "innocent rows are refused", breaks: "a rejection counts only for a record alone in its request", caught: by("I-17"),
+			edits: in(outcome, "lone := p.options.Careful || p.path(r.lane.place).alone", "lone := true"),
+		},
+		{
+			name: "abandoned rows are not retired", breaks: "a bucket that lost its lease leaves no record outstanding for long", caught: by("I-26"),
+			edits: in("actors/publisher/batch.go", "		if r := &t.rows[i]; r.state == outstanding {", "		if r := &t.rows[i]; r.state == outstanding && r.via == nil {"),
+		},
+		{
+			name: "an ambiguous report is an acknowledgement", breaks: "what may not have been appended stays in the table", caught: by("I-3"),
+			edits: in(outcome, "		default:\n			c.settle(t, i, Unknown, report.Fault)", "		default:\n			c.acknowledged(t, i, p)"),
+		},
+		{
+			name: "a late report is an acknowledgement", breaks: "rows of a producer that has ended have an unknown outcome", caught: by("I-3"),
+			edits: in(producers, "				c.settle(b.active, i, Unknown, fault)", "				c.settle(b.active, i, Acknowledged, nil)"),
+		},
+		{
+			name: "a later tenure does not wait", breaks: "rows of an earlier tenure are over before the next begins", caught: by("I-4", "I-9", "I-10", "I-1"),
+			edits: in("actors/publisher/batch.go", "	b := c.bucket(m.Bucket)\n	if b.active == nil {", "	b := c.bucket(m.Bucket)\n	if b.bytes >= 0 {"),
+		},
+		{
+			name: "a caller's header stays", breaks: "a caller's header under the name of ours is replaced", caught: by("I-2"),
+			edits: in(recordGo, "		if !c.ownHeader(h.Key) {", "		if h.Key != \"\" {"),
+		},
+		{
+			name: "headers of any case are replaced", breaks: "only a header of that very name is replaced", caught: by("I-2"),
+			edits: in(recordGo, "return name == c.MessageIDHeader || ", "return len(name) == len(c.MessageIDHeader) || "),
+		},
+		{
+			name: "the id comes first", breaks: "the message id is the last header", caught: by("I-2"),
+			edits: in(recordGo, "	headers = append(headers, outbox.Header{Key: c.MessageIDHeader, Value: []byte(m.ID.String())})",
+				"	headers = append([]outbox.Header{{Key: c.MessageIDHeader, Value: []byte(m.ID.String())}}, headers...)"),
+		},
+		{
+			name: "an explicit partition is ignored", breaks: "a writer may choose the partition", caught: by("I-2"),
+			edits: in(recordGo, "	case m.Partition != nil:\n		return *m.Partition\n", ""),
+		},
+		{
+			name: "an empty key is no key", breaks: "an empty key is a key (K-01)", caught: by("I-2", "I-4"),
+			edits: in(recordGo, "	case m.Key != nil:\n		return hashed", "	case len(m.Key) > 0:\n		return hashed"),
+		},
+		{
+			name: "signed partitions", breaks: "keys go where Java's client sends them (K-02)", caught: by("I-2", "I-9"),
+			edits: in(recordGo, "return int32(outbox.Murmur2(key)&0x7fffffff) % partitions", "return int32(outbox.Murmur2(key)>>1) % partitions"),
+		},
+	}
+}
+
+// layout are mutants of the items that writers and relays share.
+func layout() []mutant {
+	return []mutant{
+		{
+			name: "numbers without zeros", breaks: "sort keys sort as their numbers do", caught: by("I-4", "I-10", "I-1", "I-20"),
+			edits: []edit{
+				{"outbox/schema.go", `fmt.Sprintf("%0*d", sequenceDigits, sequence)`, `fmt.Sprintf("%d%s", sequence, strings.Repeat(" ", 0*sequenceDigits))`},
+				{"outbox/schema.go", `if len(sortKey) != sequenceDigits || strings`, `if sequenceDigits < 0 || strings`},
+			},
+		},
+		{
+			name: "an empty value is a tombstone", breaks: "empty and absent values are told apart", caught: by("I-2"),
+			edits: in("outbox/item.go", "	if m.Value != nil {", "	if len(m.Value) > 0 {"),
+		},
+		{
+			name: "a tombstone is an empty value", breaks: "empty and absent values are told apart", caught: by("I-2"),
+			edits: in("outbox/item.go", "	if !present {\n		return nil\n	}\n	b, ok := value.(*types.AttributeValueMemberB)", "	if !present {\n		return []byte{}\n	}\n	b, ok := value.(*types.AttributeValueMemberB)"),
+		},
+		{
+			name: "a null header value is empty", breaks: "null and empty header values are told apart", caught: by("I-2"),
+			edits: in("outbox/headers.go", "			out = appendLength(out, nullLength)", "			out = appendLength(out, 0)"),
+		},
+		{
+			name: "the last header is lost", breaks: "all headers are delivered", caught: by("I-2"),
+			edits: in("outbox/headers.go", "	if len(r.rest) > 0 {\n		return nil, fmt.Errorf(\"%d bytes follow", "	headers = headers[:len(headers)-1]\n	if len(r.rest) > 0 {\n		return nil, fmt.Errorf(\"%d bytes follow"),
+		},
+		{
+			name: "parts of a committed number", breaks: "numbers are read whole", caught: by("I-3", "I-4", "I-20", "I-10"),
+			edits: in(messages, "in.ExpressionAttributeValues[\":after\"] = text(outbox.SequenceSortKey(r.After))", "in.ExpressionAttributeValues[\":after\"] = text(outbox.SequenceSortKey(r.After + 1))"),
+		},
+	}
+}

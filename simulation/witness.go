@@ -1,0 +1,225 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// witness is what the observer has seen of one process: what it sent, what it
+// was answered, and what its producers reported.
+type witness struct {
+	incarnation string
+	tableRead   bool // a read of the coordination partition was answered
+	reached     bool // a broker has answered one of its producers
+	beaten      bool // its last heartbeat was answered, and accepted
+	view        sighting
+	numbers     map[int64]int // tenures: the bucket of each number
+	buckets     []bucketWitness
+	outstanding map[publisher.Token]submission
+	stop        stopWitness
+}
+
+// bucketWitness is what was seen of one bucket of a process.
+type bucketWitness struct {
+	tenure    int64         // number of the last claim or keep that was sent
+	sentMono  time.Duration // when that was, by the process's monotonic clock
+	granted   store.Ticks   // the expiry of the last one that was answered as done
+	plan      string        // what its last claim was planned on
+	barrier   store.Ticks   // the expiry that its clock must pass before it submits; 0: none
+	heldSince bool          // it holds the lease valid
+	freeSince time.Duration // since when it does not; only while it does not
+	draining  bool
+	acked     map[int64]bool
+	undeleted []int64 // acknowledged and not seen to be gone, ascending or not
+	drain     drain
+}
+
+// submission is one record that a producer has not reported yet.
+type submission struct {
+	at       time.Duration
+	producer int
+}
+
+// sighting is the coordination partition as a round was shown it.
+type sighting struct {
+	whole  bool // after the last page
+	leases []store.Lease
+	relays []store.RelayRecord
+}
+
+// stopWitness is how far a graceful stop has come.
+type stopWitness struct {
+	began   time.Duration
+	under   bool
+	stamped bool // a stamp was sent
+	reads   int  // whole reads since
+	freed   bool // a release was sent since the last whole read
+}
+
+func (c *checker) witness(p *process) *witness {
+	w := c.witnesses[p]
+	if w == nil {
+		w = &witness{
+			numbers: map[int64]int{}, outstanding: map[publisher.Token]submission{},
+			buckets: make([]bucketWitness, c.fleet.o.Buckets),
+		}
+		for b := range w.buckets {
+			w.buckets[b].acked = map[int64]bool{}
+			w.buckets[b].freeSince = c.fleet.now
+		}
+		c.witnesses[p] = w
+	}
+	return w
+}
+
+// told follows what a relay says of itself, as far as the observer needs it to
+// know what the relay is about.
+func (w *witness) told(c *checker, p *process, e event.Event) {
+	switch e := e.(type) {
+	case event.StateChanged:
+		w.moved(c, p, e)
+	case event.ClockBehind:
+		w.buckets[e.Bucket].barrier = c.expiry(e.Bucket)
+	case event.BucketKept:
+		w.believes(c, p, e)
+	case event.BucketDraining:
+		w.buckets[e.Bucket].draining = !w.stop.under
+	case event.RelayStopping:
+		w.stop = stopWitness{under: true, began: c.fleet.now}
+	case event.RecordRejected:
+		if i, known := c.rows[rowName{e.Bucket, e.Sequence}]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) {
+			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is blamed for the rejection of another", e.Sequence, e.Bucket)
+		}
+	}
+}
+
+func (w *witness) moved(c *checker, p *process, e event.StateChanged) {
+	b := &w.buckets[e.Bucket]
+	if e.Machine != "bucket" {
+		return
+	}
+	switch fsm.State(e.To) {
+	case fsm.Owned:
+		if fsm.State(e.From) == fsm.Claiming {
+			b.drain = drain{tenure: b.tenure, baseline: 1}
+			b.draining = false
+		}
+	case fsm.Lost:
+		c.gaveUp(p, e.Bucket)
+		b.barrier = 0
+	case fsm.Released:
+		b.barrier = 0
+	}
+}
+
+// believes: the lease is believed no longer than what was written of it allows,
+// by either clock.
+func (w *witness) believes(c *checker, p *process, e event.BucketKept) {
+	b := &w.buckets[e.Bucket]
+	skew := c.fleet.o.MaxClockSkew
+	if wall := time.Duration(b.granted.Time().UnixNano()) - skew; e.Wall > wall+time.Microsecond {
+		c.about(p.name, e.Bucket).violated("I-23", "%s believes the lease of bucket %d %v too long by its wall clock", p.name, e.Bucket, e.Wall-wall)
+	}
+	if mono := b.sentMono + c.fleet.o.LeaseDuration - skew; e.Mono > mono {
+		c.about(p.name, e.Bucket).violated("I-23", "%s believes the lease of bucket %d %v too long by its monotonic clock", p.name, e.Bucket, e.Mono-mono)
+	}
+}
+
+// gaveUp: a bucket is given up only when the table says that it is another's, and
+// not for what was read before the lease came to name this process.
+func (c *checker) gaveUp(p *process, b int) {
+	o := c.fleet.o
+	named := c.named[b]
+	if named.incarnation != "" && named.incarnation == text(c.witness(p).incarnation) &&
+		c.fleet.now-max(named.since, p.stalledUntil) > 2*o.LeaseRenewInterval {
+		c.about(p.name, b).violated("I-24", "%s gives up bucket %d although the lease has named it for %v", p.name, b, c.fleet.now-named.since)
+	}
+}
+
+// naming is whom a lease names, and since when.
+type naming struct {
+	incarnation string
+	since       time.Duration
+}
+
+// submitted checks one record on its way to a producer.
+func (w *witness) submitted(c *checker, p *process, t publisher.Token) {
+	b := &w.buckets[t.Bucket]
+	if b.barrier != 0 {
+		if p.Now().Ticks() <= b.barrier {
+			c.about(p.name, t.Bucket).violated("I-25", "%s submits row %d of bucket %d before its clock has passed the expiry that it withheld", p.name, t.Sequence, t.Bucket)
+		}
+		b.barrier = 0
+	}
+	if int64(t.Batch>>32) == b.drain.tenure {
+		if at := b.drain.gapBefore(t); at != 0 {
+			c.about(p.name, t.Bucket).violated("I-4", "%s submits row %d of bucket %d behind the gap at %d, which was not probed empty after the row was read", p.name, t.Sequence, t.Bucket, at)
+		}
+	}
+}
+
+// reported takes what a producer says.
+func (w *witness) reported(message any) {
+	switch m := message.(type) {
+	case publisher.Reached:
+		w.reached = true
+	case publisher.Reported:
+		for _, r := range m.Reports {
+			delete(w.outstanding, r.Token)
+			if b := &w.buckets[r.Token.Bucket]; r.Fault == nil && !b.acked[r.Token.Sequence] {
+				b.acked[r.Token.Sequence] = true
+				b.undeleted = append(b.undeleted, r.Token.Sequence)
+			}
+		}
+	}
+}
+
+// closed: nothing of a producer is reported any more.
+func (w *witness) closed(producer int) {
+	for t, s := range w.outstanding { // the order does not matter
+		if s.producer == producer {
+			delete(w.outstanding, t)
+		}
+	}
+}
+
+// leftover is for how long after its bucket's lease was lost a record may be
+// outstanding: the publisher's grace, its deadline for purging, and what timers
+// and messages take.
+const leftover = publisher.DefaultAbandonGrace + publisher.DefaultPurgeDeadline + 2*time.Second
+
+// sweep looks, each second, for records that are outstanding although their bucket's lease was
+// lost long ago. They would be appended hours later, behind newer ones.
+func (f *fleet) sweep() {
+	f.checker.sweep()
+	f.At(time.Second, f.sweep)
+}
+
+func (c *checker) sweep() {
+	for _, p := range c.fleet.processes {
+		w := c.witness(p)
+		for n := range w.buckets {
+			b := &w.buckets[n]
+			if holds := c.holds(p, n); holds != b.heldSince {
+				b.heldSince, b.freeSince = holds, c.fleet.now
+			}
+		}
+		var stuck []publisher.Token
+		for t, s := range w.outstanding {
+			b := &w.buckets[t.Bucket]
+			since := max(b.freeSince, s.at, p.stalledUntil)
+			if !b.heldSince && c.fleet.now-since > leftover {
+				stuck = append(stuck, t)
+			}
+		}
+		if len(stuck) > 0 {
+			t := slices.MinFunc(stuck, func(a, b publisher.Token) int { return int(a.Sequence - b.Sequence) })
+			c.about(p.name, t.Bucket).violated("I-26", "%s lost bucket %d %v ago, and %d of its records are outstanding", p.name, t.Bucket, c.fleet.now-w.buckets[t.Bucket].freeSince, len(stuck))
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bucketbrigade/relay/store"
+)
+
+// sent checks a request at the instant at which it really leaves its process.
+// What it returns takes the answer when that has come.
+func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply)) {
+	w := c.witness(p)
+	switch r := r.(type) {
+	case store.Heartbeat:
+		return w.beats(c, p, r)
+	case store.ReadCoordination:
+		return func(reply store.Reply) { w.shown(r, reply) }
+	case store.Claim:
+		w.claims(c, p, r)
+		return w.writesLease(p, r.Bucket, r.Claim, r.Expires)
+	case store.Keep:
+		if b := &w.buckets[r.Bucket]; r.Claim == b.tenure && r.Seen < b.granted {
+			c.about(p.name, r.Bucket).violated("I-24", "%s keeps bucket %d under an expiry that is older than its own last write", p.name, r.Bucket)
+		}
+		if w.numbers[r.Claim] != r.Bucket && w.known(r.Claim) {
+			c.about(p.name, r.Bucket).violated("I-20", "%s keeps bucket %d under the number of another tenure", p.name, r.Bucket)
+		}
+		return w.writesLease(p, r.Bucket, r.Claim, r.Expires)
+	case store.Release:
+		w.releases(c, p, r)
+	case store.StampStopped:
+		w.stop.stamped = true
+	case store.Prune:
+		if age := r.Stopped.Sub(r.Dead); age != 9*c.fleet.o.LeaseDuration {
+			c.about(p.name, -1).violated("I-20", "%s prunes stopped records %v after it prunes silent ones", p.name, age)
+		}
+	case store.Fetch:
+		if r.After == 0 {
+			w.buckets[r.Bucket].drain.began = c.fleet.now
+		}
+		began := w.buckets[r.Bucket].drain.began
+		return func(reply store.Reply) {
+			if page, ok := reply.Result.(store.Fetched); ok {
+				w.buckets[r.Bucket].drain.pageFetched(r, page)
+				c.readFirst(p, r.Bucket, page.Rows, began)
+			}
+		}
+	case store.Probe:
+		sent := w.buckets[r.Bucket].drain.tick()
+		return func(reply store.Reply) {
+			if answer, ok := reply.Result.(store.Probed); ok {
+				w.buckets[r.Bucket].drain.gapProbed(r, answer, sent)
+			}
+		}
+	case store.Delete:
+		if !c.holds(p, r.Bucket) {
+			c.about(p.name, r.Bucket).violated("I-6", "%s deletes from bucket %d without a valid lease", p.name, r.Bucket)
+		}
+		w.deletes(c, p, r)
+		w.buckets[r.Bucket].drain.deleting(r)
+		return func(reply store.Reply) {
+			if answer, ok := reply.Result.(store.Deleted); ok && len(answer.Unprocessed) == 0 {
+				w.buckets[r.Bucket].drain.removed()
+			}
+		}
+	}
+	return func(store.Reply) {}
+}
+
+// beats: no heartbeat before the relay could work.
+func (w *witness) beats(c *checker, p *process, r store.Heartbeat) func(store.Reply) {
+	if !w.tableRead || !w.reached {
+		c.about(p.name, -1).violated("I-13", "%s sends a heartbeat before it has read the table and reached a broker", p.name)
+	}
+	w.incarnation, w.beaten = r.Incarnation, false
+	w.view = sighting{}
+	return func(reply store.Reply) { w.beaten = reply.Class == store.Done }
+}
+
+// shown takes a page of the coordination partition.
+func (w *witness) shown(r store.ReadCoordination, reply store.Reply) {
+	page, ok := reply.Result.(store.CoordinationPage)
+	if !ok {
+		return
+	}
+	if r.After == "" {
+		w.view = sighting{}
+	}
+	w.view.leases = append(w.view.leases, page.Leases...)
+	w.view.relays = append(w.view.relays, page.Relays...)
+	w.view.whole = page.Next == ""
+	if w.view.whole {
+		w.tableRead = true
+		w.stop.reads, w.stop.freed = w.stop.reads+1, false
+	}
+}
+
+// claims: a claim is sent only after an accepted heartbeat, and only for a lease
+// that the round was shown as free.
+func (w *witness) claims(c *checker, p *process, r store.Claim) {
+	about := c.about(p.name, r.Bucket)
+	if w.known(r.Claim) {
+		about.violated("I-20", "%s claims bucket %d under a number that it has used", p.name, r.Bucket)
+	}
+	if !w.beaten {
+		about.violated("I-22", "%s claims bucket %d although its heartbeat was not accepted", p.name, r.Bucket)
+	}
+	free := w.view.whole
+	for _, lease := range w.view.leases {
+		if lease.Bucket == r.Bucket {
+			free = free && (lease.Owner == "" || lease.Expires == 0 || lease.Expires <= r.Now)
+		}
+	}
+	if !free {
+		about.violated("I-22", "%s claims bucket %d, which it was not shown as free", p.name, r.Bucket)
+	}
+	if r.Expires != r.Now.Add(c.fleet.o.LeaseDuration) {
+		about.violated("I-20", "%s claims bucket %d for %v", p.name, r.Bucket, r.Expires.Sub(r.Now))
+	}
+	w.buckets[r.Bucket].plan = w.planned(p, c.fleet.o.LeaseDuration, r.Now)
+}
+
+func (w *witness) known(number int64) bool {
+	_, known := w.numbers[number]
+	return known
+}
+
+// planned is what a plan is made of, as text: the relays that count, and the
+// state of each lease, as they were shown.
+func (w *witness) planned(p *process, lease time.Duration, now store.Ticks) string {
+	ids := []string{p.relay}
+	for _, r := range w.view.relays {
+		if r.Stopped == 0 && r.LastSeen > now.Add(-lease) {
+			ids = append(ids, r.ID)
+		}
+	}
+	slices.Sort(ids)
+	var text strings.Builder
+	fmt.Fprintln(&text, slices.Compact(ids))
+	for _, l := range w.view.leases {
+		if l.Owner != "" && l.Expires != 0 {
+			fmt.Fprintln(&text, l.Bucket, l.Owner, l.Expires <= now)
+		}
+	}
+	return text.String()
+}
+
+// writesLease notes a claim or keep on its way.
+func (w *witness) writesLease(p *process, bucket int, number int64, expires store.Ticks) func(store.Reply) {
+	b := &w.buckets[bucket]
+	w.numbers[number] = bucket
+	b.tenure, b.sentMono = number, p.Now().Mono
+	return func(reply store.Reply) {
+		if reply.Class == store.Done {
+			b.granted = expires
+		}
+	}
+}
+
+// releases: nothing of the bucket is in flight, and a relay that stops has
+// stamped its record before.
+func (w *witness) releases(c *checker, p *process, r store.Release) {
+	about := c.about(p.name, r.Bucket)
+	n := 0
+	for t := range w.outstanding { // the order does not matter
+		if t.Bucket == r.Bucket {
+			n++
+		}
+	}
+	if n > 0 {
+		about.violated("I-6", "%s releases bucket %d with %d of its records outstanding", p.name, r.Bucket, n)
+	}
+	if w.stop.under && !w.stop.stamped && !w.buckets[r.Bucket].draining {
+		about.violated("I-30", "%s stops and hands bucket %d back before it has stamped its record", p.name, r.Bucket)
+	}
+	w.stop.freed = true
+}
+
+// stopped: a graceful stop that had the time ends with a read that shows no lease
+// of the relay, or with the third read.
+func (w *witness) stopped(c *checker, p *process) {
+	inTime := c.fleet.now-w.stop.began < shutdownTimeout*3/4 && p.stalledUntil < w.stop.began
+	if w.stop.under && inTime && w.stop.freed && w.stop.reads < 3 {
+		c.about(p.name, -1).violated("I-30", "%s has handed leases back and ends without another look", p.name)
+	}
+}

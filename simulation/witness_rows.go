@@ -1,0 +1,120 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// drain is what one tenure has read of its bucket. Instants are numbers of the
+// order in which the process sent requests and was answered.
+type drain struct {
+	tenure   int64
+	baseline int64   // behind what the tenure has removed
+	chunk    []int64 // that is being deleted
+	fetched  map[int64]uint64
+	probes   []probed
+	began    time.Duration // when the last fetch from the head was sent
+	clock    uint64
+	batch    uint64 // the last one that was looked at, and how far
+	solid    int64
+}
+
+// probed is one gap that was empty.
+type probed struct {
+	from, to int64
+	sent     uint64
+}
+
+func (d *drain) tick() uint64 {
+	d.clock++
+	return d.clock
+}
+
+// pageFetched takes the answer to a fetch. What was probed before a fetch from
+// the head says nothing of what it returned.
+func (d *drain) pageFetched(r store.Fetch, page store.Fetched) {
+	at := d.tick()
+	if r.After == 0 || d.fetched == nil {
+		d.fetched, d.probes = map[int64]uint64{}, nil
+	}
+	for _, row := range page.Rows {
+		d.fetched[row.Sequence] = at
+	}
+}
+
+// gapProbed takes the answer to a probe that was sent at an instant.
+func (d *drain) gapProbed(r store.Probe, answer store.Probed, sent uint64) {
+	if !answer.Filled {
+		d.probes = append(d.probes, probed{r.From, r.To, sent})
+	}
+}
+
+// deleting notes a delete on its way, of a chunk or of what is left of it.
+func (d *drain) deleting(r store.Delete) {
+	for _, sequence := range r.Sequences {
+		if !slices.Contains(d.chunk, sequence) {
+			d.chunk = r.Sequences
+			return
+		}
+	}
+}
+
+// removed: nothing is left of the chunk.
+func (d *drain) removed() {
+	if n := len(d.chunk); n > 0 { // none: the delete was an earlier tenure's
+		d.baseline = max(d.baseline, d.chunk[n-1]+1)
+	}
+}
+
+// gapBefore is the first number before a row that is to be published of which the
+// tenure cannot know that it is empty; 0: there is none. Known are what the
+// tenure removed, what it fetched, and what a probe found empty that was sent
+// after the fetch that returned the row. A row before what was removed has
+// committed late: whatever was known before is probed anew.
+func (d *drain) gapBefore(t publisher.Token) int64 {
+	if d.batch != t.Batch || t.Sequence < d.solid {
+		d.batch, d.solid = t.Batch, d.baseline
+		if t.Sequence < d.baseline {
+			d.solid = 1
+		}
+	}
+	read := d.fetched[t.Sequence]
+	for d.solid < t.Sequence {
+		if _, fetched := d.fetched[d.solid]; fetched {
+			d.solid++
+			continue
+		}
+		i := slices.IndexFunc(d.probes, func(p probed) bool {
+			return p.from <= d.solid && d.solid <= p.to && p.sent >= read
+		})
+		if i < 0 {
+			return d.solid
+		}
+		d.solid = d.probes[i].to + 1
+	}
+	d.solid = t.Sequence + 1
+	return 0
+}
+
+// deletes checks a delete that is being sent: each row was acknowledged to this
+// very process, and nothing that it got acknowledged before remains in front of
+// them, so that what remains of a batch is part of one chunk and a suffix.
+func (w *witness) deletes(c *checker, p *process, r store.Delete) {
+	b := &w.buckets[r.Bucket]
+	for _, sequence := range r.Sequences {
+		if !b.acked[sequence] {
+			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d, which was not acknowledged to it", p.name, sequence, r.Bucket)
+			return
+		}
+	}
+	b.undeleted = slices.DeleteFunc(b.undeleted, func(sequence int64) bool { return !c.present(r.Bucket, sequence) })
+	for _, sequence := range b.undeleted {
+		if sequence < r.Sequences[0] {
+			c.about(p.name, r.Bucket).violated("I-27", "%s deletes rows from %d of bucket %d on and leaves the acknowledged row %d in front of them", p.name, r.Sequences[0], r.Bucket, sequence)
+			return
+		}
+	}
+}
