@@ -123,6 +123,9 @@ func (f *fleet) unsettled() string {
 	}
 	held := map[string]int{}
 	for _, p := range f.processes {
+		if p.stalledUntil > f.now {
+			return p.name + " is still stalled"
+		}
 		held[p.relay] = 0
 	}
 	pending, owned := 0, 0
