@@ -52,11 +52,9 @@ func TestRunDelivers(t *testing.T) {
 	})
 }
 
-// The same in real time: nothing is left running. Protoactor ends a goroutine that
-// throttles dead letters a second after the first one.
+// The same in real time: nothing is left running.
 func TestRunLeavesNothingRunning(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db, b := newTable(t), newBroker()
 	r := run(t, config(db, b))
 	enqueue(t, db, nil, "a", "b", "c")

@@ -48,8 +48,10 @@ var _ actors.Runtime = (*live)(nil)
 func newLive(cfg Config, id string, observers []event.Observer) *live {
 	silent := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
 	l := &live{
-		relay:     id,
-		system:    actor.NewActorSystem(actor.WithLoggerFactory(silent)),
+		relay: id,
+		// protoactor counts dead letters for its log in a goroutine that lasts one
+		// interval; its log is silent here, and a relay that has ended leaves none.
+		system:    actor.NewActorSystem(actor.WithLoggerFactory(silent), actor.WithDeadLetterThrottleInterval(time.Millisecond)),
 		client:    store.NewClient(cfg.schema(), cfg.DynamoDB, cfg.Coordination),
 		observers: observers,
 		began:     time.Now(),
