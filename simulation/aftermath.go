@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,7 +15,9 @@ func (f *fleet) eventTable() {
 		return
 	}
 	c := f.checker
+	f.allBeat()
 	first := len(f.writers.committed) // what is older may still come again, out of a request that was stuck
+	failures := c.failures
 	f.writers.resume()
 	f.runUntil(f.now+f.o.LeaseRenewInterval, f.failed)
 	moves, refused := c.moves, total(c.refused)
@@ -37,7 +40,8 @@ func (f *fleet) eventTable() {
 	if more := total(c.refused) - refused; more > 0 {
 		c.violated("I-29", "%s: %d writes were refused", happened, more)
 	}
-	if twice := c.duplicates(first); twice > 0 && !repeats {
+	// A producer that fails now meets what was done to it before all was healed.
+	if twice := c.duplicates(first); twice > 0 && !repeats && c.failures == failures {
 		c.violated("I-29", "%s: %d messages were delivered twice", happened, twice)
 	}
 	f.writers.stop()
@@ -60,6 +64,16 @@ func (f *fleet) stride() time.Duration {
 	return max(f.o.LeaseRenewInterval, f.o.LeaseDuration*3/4)
 }
 
+// allBeat: each relay has refreshed its heartbeat within three quarters of a lease.
+func (f *fleet) allBeat() {
+	limit := max(f.o.LeaseRenewInterval, f.o.LeaseDuration*3/4) + f.o.LeaseRenewInterval/2
+	for _, p := range f.processes {
+		if silent := f.now - f.checker.witness(p).lastBeat; silent > limit {
+			f.checker.about(p.name, -1).violated("I-32", "%s has sent no heartbeat for %v", p.name, silent)
+		}
+	}
+}
+
 // oneStops: its buckets are taken in the peers' next round, not after
 // LeaseDuration. It returns what happened, and how many buckets have to move.
 func (f *fleet) oneStops() (happened string, moves int) {
@@ -69,6 +83,11 @@ func (f *fleet) oneStops() (happened string, moves int) {
 		f.rounds(4)
 		moves = f.o.Buckets - f.holding(p) // that of the new one, before
 	}
+	for i := range 400 { // so that batches have several chunks
+		f.At(time.Duration(i/20)*10*time.Millisecond, f.writers.write)
+	}
+	f.runUntil(f.now+200*time.Millisecond, f.failed)
+	f.runUntil(f.now+f.o.LeaseRenewInterval, func() bool { return f.checker.deletes(p) || f.failed() })
 	happened = fmt.Sprintf("%s, with %d buckets, stops", p.name, f.holding(p))
 	moves += f.holding(p)
 	f.stopGracefully(p)
@@ -79,6 +98,17 @@ func (f *fleet) oneStops() (happened string, moves int) {
 	f.rounds(1)
 	f.allOwned(happened)
 	return happened, moves
+}
+
+// deletes tells whether a process has rows to delete, which is when a stop could
+// leave something behind.
+func (c *checker) deletes(p *process) bool {
+	for b, seen := range c.witness(p).buckets {
+		if slices.ContainsFunc(seen.undeleted, func(sequence int64) bool { return c.present(b, sequence) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // oneJoins: its peers hand back what exceeds their new shares in their next

@@ -30,6 +30,8 @@ type BrokerConfig struct {
 	Linger time.Duration
 	// QueueRecords is how many records a producer keeps; default 100,000.
 	QueueRecords int
+	// RequestRecords is how many records one request has at most; default 10,000.
+	RequestRecords int
 	// InFlight is how many requests to one partition are under way; default 5.
 	InFlight int
 }
@@ -41,6 +43,9 @@ type BrokerFaults struct {
 	Reject func(publisher.Record) string
 	// Request decides on each request as it leaves its producer, repeats included.
 	Request func(BrokerRequest) BrokerFault
+	// Full tells whether the client's queue has no room for a record just now; for a
+	// later, smaller one it may have some.
+	Full func() bool
 	// Mute tells whether a record that was in flight when its producer was purged
 	// gets no report, ever.
 	Mute func(publisher.Token) bool
@@ -54,7 +59,7 @@ type BrokerRequest struct {
 	Topic     string
 	Partition int32
 	Records   int
-	Idle      time.Duration // since the producer's last request to the partition
+	Idle      time.Duration // since the producer's last request to the partition; 0 when one was not answered yet
 }
 
 // BrokerFault is what happens to one request. The zero value is nothing.
@@ -111,6 +116,9 @@ func NewBroker(cfg BrokerConfig) *Broker {
 	}
 	if cfg.QueueRecords == 0 {
 		cfg.QueueRecords = 100_000
+	}
+	if cfg.RequestRecords == 0 {
+		cfg.RequestRecords = 10_000
 	}
 	if cfg.InFlight == 0 {
 		cfg.InFlight = 5

@@ -10,7 +10,6 @@ import (
 const (
 	brokerRecordOverhead = 36 // of one record, as the client counts it
 	brokerBatchOverhead  = 61 // of one request, as the broker counts it
-	brokerRequestRecords = 10_000
 	brokerSocketTimeout  = 30 * time.Second
 	brokerRetryBackoff   = 100 * time.Millisecond
 	brokerUnreachedAfter = time.Second
@@ -73,7 +72,7 @@ func (p *brokerProducer) Produce(r publisher.Record, t publisher.Token) error {
 		return brokerFault(brokerTopicException)
 	case brokerPayload(r)+brokerRecordOverhead > p.options.MaxMessageBytes:
 		return brokerFault(brokerTooLarge)
-	case p.queued >= p.broker.cfg.QueueRecords:
+	case p.queued >= p.broker.cfg.QueueRecords, p.broker.cfg.Faults.Full != nil && p.broker.cfg.Faults.Full():
 		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeQueueFull, Text: "the queue is full"}
 	case known && int(r.Partition) >= len(topic.partitions):
 		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeUnknownPartition, Text: "no such partition"}

@@ -100,7 +100,7 @@ func (p *brokerProducer) inFlight() int {
 // form makes a request of the records at the head of the queue, whichever buckets
 // they are of; of one record when the producer is careful.
 func (p *brokerProducer) form(q *brokerQueue) *brokerRequest {
-	n, size, most := 0, brokerBatchOverhead, brokerRequestRecords
+	n, size, most := 0, brokerBatchOverhead, p.broker.cfg.RequestRecords
 	if p.options.Careful {
 		most = 1
 	}
@@ -128,10 +128,14 @@ func (p *brokerProducer) dispatch(q *brokerQueue, r *brokerRequest) {
 	r.attempt++
 	attempt := r.attempt
 	now := b.cfg.Clock.Now()
+	idle := now - q.lastSent
+	if attempt > 1 || len(q.inFlight) > 1 || len(q.retry) > 0 {
+		idle = 0 // it was waiting
+	}
 	var fault BrokerFault
 	if f := b.cfg.Faults.Request; f != nil {
 		fault = f(BrokerRequest{Owner: p.owner, Producer: p.options.Number, Careful: p.options.Careful, Topic: q.topic,
-			Partition: q.partition, Records: len(r.entries), Idle: now - q.lastSent})
+			Partition: q.partition, Records: len(r.entries), Idle: idle})
 	}
 	q.lastSent = now
 	p.arrival = max(p.arrival, now+b.latency()+fault.Delay)

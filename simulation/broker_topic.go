@@ -111,6 +111,12 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 	switch {
 	case !known || r.topic != topic || int(q.partition) >= len(topic.partitions):
 		return brokerNoTopic
+	}
+	partition := topic.partitions[q.partition]
+	if f.Forget { // some time before this request
+		delete(partition.states, p.pid)
+	}
+	switch {
 	case f.FailOver:
 		return brokerNotLeader
 	case topic.forbidden:
@@ -124,10 +130,6 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 				return code
 			}
 		}
-	}
-	partition := topic.partitions[q.partition]
-	if f.Forget {
-		delete(partition.states, p.pid)
 	}
 	if code, fresh := partition.admit(p.pid, r); !fresh {
 		return code

@@ -38,8 +38,9 @@ type checker struct {
 	requests map[string]int
 	refused  map[string]int
 	coverage map[string]int
-	moves    int // claims that were applied
-	lastMove time.Duration
+	moves    int           // claims that were applied
+	failures int           // of producers
+	lastMove time.Duration // of the last lease that changed hands, or of a process that may cause it
 	lastFuss time.Duration // of the last refused write
 }
 
@@ -151,6 +152,9 @@ func (c *checker) leaseWritten(p *process, r store.Request, before item, reply s
 		c.named[b] = naming{incarnation, c.fleet.now}
 	}
 	if _, claims := r.(store.Claim); !claims {
+		if reply.Class == store.Done && !keeps {
+			c.lastMove = c.fleet.now
+		}
 		return
 	}
 	mine := victory{p.relay, c.witness(p).buckets[b].plan}
@@ -286,6 +290,8 @@ func (c *checker) observe(p *process, e event.Event) {
 		if to := fsm.State(e.To); e.Machine == "bucket" && (to == fsm.Releasing || to == fsm.Released || to == fsm.Lost) {
 			c.believesNot(p, e.Bucket)
 		}
+	case event.ProducerFailed:
+		c.failures++
 	case event.ActorFailed:
 		c.about(p.name, -1).violated("I-9", "%s: actor %s panicked: %s", p.name, e.Actor, e.Reason)
 	}
@@ -302,35 +308,51 @@ func (c *checker) believesNot(p *process, b int) {
 }
 
 // believes: a process holds a lease valid. Nobody else may at this instant, but
-// for an older process under the same id, which has a round and a request's time
-// to learn of its successor.
+// for a process that cannot know yet of a younger one under its id.
 func (c *checker) believes(p *process, b int, until store.Instant) {
 	c.believesNot(p, b)
 	mine := belief{p, until}
-	if p.held == 0 {
-		p.held = c.fleet.now
+	if !p.held {
+		p.held = true
+		c.supersede(p)
 	}
 	for _, other := range c.beliefs[b] {
-		if mine.holds() && other.holds() && !c.succeeds(p, other.process) {
+		if mine.holds() && other.holds() && !c.unaware(p) && !c.unaware(other.process) {
 			c.about(p.name, b).violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
 		}
 	}
 	c.beliefs[b] = append(c.beliefs[b], mine)
 }
 
-// succeeds tells whether one of two processes has a short while ago begun to
-// hold leases under the other's id. Until then nothing could tell the other.
-func (c *checker) succeeds(p, other *process) bool {
-	younger := p
-	if other.born > p.born {
-		younger = other
+// supersede: a process holds leases for the first time, so that older ones under
+// its id are to end.
+func (c *checker) supersede(p *process) {
+	for _, other := range c.fleet.processes {
+		if other != p && other.relay == p.relay && other.born <= p.born && other.superseded == 0 {
+			other.superseded = c.fleet.now
+		}
 	}
-	stalled := max(p.stalledUntil, other.stalledUntil)
+}
+
+// unaware tells whether a process may still not know that another has begun under
+// its id. It has a round and a request's time for it, in which it may hold valid
+// what the other has handed on already.
+func (c *checker) unaware(p *process) bool {
 	grace := 2*c.fleet.o.LeaseRenewInterval + requestTimeout
-	return p.relay == other.relay && c.fleet.now-max(younger.held, stalled) <= grace
+	return p.superseded != 0 && c.fleet.now-max(p.superseded, p.stalledUntil) <= grace
+}
+
+// ended: the relay in the process has come to its end, and believes nothing any
+// more.
+func (c *checker) ended(p *process) {
+	c.witness(p).stopped(c, p)
+	for b := range c.fleet.o.Buckets {
+		c.believesNot(p, b)
+	}
 }
 
 func (c *checker) died(p *process) {
+	c.lastMove = c.fleet.now // its peers are still to see it
 	for b := range c.fleet.o.Buckets {
 		c.believesNot(p, b)
 	}

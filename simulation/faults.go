@@ -9,9 +9,10 @@ type Fault uint8
 const (
 	RequestLost       Fault = iota // of a request to the table: lost before it is applied
 	AnswerLost                     // of a request: applied, without an answer; half of the time the SDK repeats it
-	AnswerLate                     // of a request: applied, answered late
+	AnswerLate                     // of a request: slow on its way, or answered late
 	AppliedLate                    // of a request: applied after its sender gave up, stopped, or died
 	Throttled                      // of a request: refused for want of capacity
+	TableCut                       // a minute: a process hears nothing of the table for up to two lease durations
 	PartlyProcessed                // of one item of a batch write: left undone
 	StaleRead                      // of an eventually consistent read: answered from up to two seconds ago
 	SplitCommit                    // of a fetch: sees a transaction that commits meanwhile in parts
@@ -31,6 +32,8 @@ const (
 	BrokerAppendsLate              // of a produce request: appended, and the connection breaks before the answer
 	BrokerFailsOver                // of a produce request: another broker leads the partition
 	BrokerAway                     // a minute: no broker answers for up to two minutes
+	QueueFull                      // of a record: the client's queue has no room for it just now
+	BrokerMutes                    // of a record in flight when its producer is purged: its report never comes
 	BrokerForgets                  // of a produce request: the broker has dropped what it knew of an idle producer
 	TopicMissing                   // of a run: one topic does not exist for a while
 	TopicLimitChanges              // a minute: a topic's limit falls below some records for a while
@@ -43,11 +46,11 @@ const (
 
 // faultNames are the kinds' stable names, in the order of their constants.
 var faultNames = [faultKinds]string{
-	"requestLost", "answerLost", "answerLate", "appliedLate", "throttled", "partlyProcessed", "staleRead",
+	"requestLost", "answerLost", "answerLate", "appliedLate", "throttled", "tableCut", "partlyProcessed", "staleRead",
 	"splitCommit", "pageCut", "lateCommit",
 	"crash", "stop", "stopMissed", "stall", "suspend", "clockForward", "clockBack", "clockDrift",
 	"brokerRejects", "brokerDelays", "brokerTimesOut", "brokerAppendsLate", "brokerFailsOver", "brokerAway",
-	"brokerForgetsProducer", "topicMissing", "topicLimitChanges", "sameId", "scaleOut", "scaleIn", "replacement",
+	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges", "sameId", "scaleOut", "scaleIn", "replacement",
 }
 
 func (k Fault) String() string { return faultNames[k] }
@@ -76,12 +79,13 @@ func Default() Rates {
 // Storm is much of everything.
 func Storm() Rates {
 	return Rates{
-		RequestLost: 0.01, AnswerLost: 0.02, AnswerLate: 0.02, AppliedLate: 0.01, Throttled: 0.02,
+		RequestLost: 0.01, AnswerLost: 0.02, AnswerLate: 0.02, AppliedLate: 0.01, Throttled: 0.02, TableCut: 0.4,
 		PartlyProcessed: 0.05, StaleRead: 0.1, SplitCommit: 0.1, PageCut: 0.05, LateCommit: 0.05,
 		Crash: 0.7, Stop: 0.7, StopMissed: 0.2, Stall: 0.7, Suspend: 0.3,
 		ClockForward: 0.5, ClockBack: 0.5, ClockDrift: 0.3,
 		BrokerRejects: 0.002, BrokerDelays: 0.005, BrokerTimesOut: 0.01, BrokerAppendsLate: 0.01,
-		BrokerFailsOver: 0.01, BrokerAway: 0.1, BrokerForgets: 0.01, TopicMissing: 0.2, TopicLimitChanges: 0.3,
+		BrokerFailsOver: 0.01, BrokerAway: 0.1, QueueFull: 0.01, BrokerMutes: 0.1, BrokerForgets: 0.3,
+		TopicMissing: 0.2, TopicLimitChanges: 0.3,
 		SameID: 0.3, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05,
 	}
 }

@@ -47,11 +47,12 @@ type fleet struct {
 	starting       int             // processes that are still to start
 	heldUp         map[string]bool // processes whose produce requests are held up
 	healed         bool
-	refusedSettled int // writes that were refused once all had settled
+	primeAfter     time.Duration // the publishers' PrimeAfter
+	refusedSettled int           // writes that were refused once all had settled
 }
 
 func newFleet(o Options) *fleet {
-	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}}
+	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}, primeAfter: forgottenAfter}
 	f.schema = outbox.Schema{Table: "outbox", BucketCount: o.Buckets}.WithDefaults()
 	f.db = memtable.New(memtable.Options{
 		Now:         func() time.Duration { return f.now },
@@ -67,7 +68,10 @@ func newFleet(o Options) *fleet {
 		applied:  f.checker.applied,
 		timeouts: [2]time.Duration{store.Messages: requestTimeout, store.Coordination: o.LeaseRenewInterval / 2},
 	}
-	f.broker = NewBroker(BrokerConfig{Clock: f, Rand: f.rand, Faults: f.brokerFaults(), Appended: f.appended})
+	f.broker = NewBroker(BrokerConfig{
+		Clock: f, Rand: f.rand, Faults: f.brokerFaults(), Appended: f.appended,
+		RequestRecords: []int{1, 3, 10_000}[derived(o.Seed, "requests").IntN(3)],
+	}) // how a client cuts requests depends on the moment
 	f.writers = newWriters(f)
 	f.At(time.Second, f.sweep)
 	return f
@@ -119,11 +123,11 @@ func (f *fleet) config(p *process) coordinator.Config {
 			MaxClockSkew: f.o.MaxClockSkew,
 		},
 		Publisher: publisher.Config{
-			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: forgottenAfter,
+			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter,
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err
-			f.checker.witness(p).stopped(f.checker, p)
+			f.checker.ended(p)
 			f.record(p.name, processEnded, ended{err})
 			f.At(time.Second, func() { f.bury(p) })
 		},

@@ -87,7 +87,7 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	out, back := n.way(), n.way()
 	timeout := n.timeout(p, r)
 	switch {
-	case n.strikes(RequestLost, p, r):
+	case p.cutOffUntil > w.now, n.strikes(RequestLost, p, r):
 		n.reply(p, timeout, unanswered(r), done)
 	case n.strikes(Throttled, p, r):
 		n.reply(p, out+back, throttled(r), done)
@@ -102,6 +102,10 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 		}
 		n.reply(p, timeout, unanswered(r), done)
 	case n.slow(p, r):
+		if w.chance(0.5) { // slow on its way to the table
+			out = w.between(out, max(out, timeout-back))
+			timeout = back
+		}
 		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
 	case isDiscover(r) && n.strikes(StaleRead, p, r):
 		n.reply(p, w.between(back, 2*time.Second), n.apply(p, r), done)
@@ -132,11 +136,11 @@ func (n *network) strikes(kind Fault, p *process, r store.Request) bool {
 }
 
 // slow tells whether the answer comes late. At times it is not one that does: for
-// a while half of the answers on a process's lane do.
+// a while most of the answers on a process's lane do.
 func (n *network) slow(p *process, r store.Request) bool {
 	l, w := &p.lanes[r.Lane()], n.world
 	if w.now < l.slowUntil && n.rates[AnswerLate] > 0 {
-		if w.chance(0.5) {
+		if w.chance(0.7) {
 			n.note(AnswerLate, p.name, r.RequestName())
 			return true
 		}
@@ -145,8 +149,8 @@ func (n *network) slow(p *process, r store.Request) bool {
 	if !n.strikes(AnswerLate, p, r) {
 		return false
 	}
-	if w.chance(0.1) {
-		l.slowUntil = w.now + w.between(n.timeouts[r.Lane()], 6*n.timeouts[r.Lane()])
+	if w.chance(0.3) {
+		l.slowUntil = w.now + w.between(n.timeouts[r.Lane()], 10*n.timeouts[r.Lane()])
 	}
 	return true
 }

@@ -26,7 +26,9 @@ type process struct {
 	clock clock
 
 	dead         bool
-	held         time.Duration // when it first held a lease; 0: not yet
+	held         bool          // it has held a lease
+	superseded   time.Duration // when a younger process under its id first held one; 0: not yet
+	cutOffUntil  time.Duration // until when no request to the table arrives
 	leaving      bool          // was asked to stop
 	stalledUntil time.Duration
 	stalled      []*mailbox // with messages, until then

@@ -123,8 +123,8 @@ func (f *fleet) unsettled() string {
 	}
 	held := map[string]int{}
 	for _, p := range f.processes {
-		if p.stalledUntil > f.now {
-			return p.name + " is still stalled"
+		if p.leaving || p.stalledUntil > f.now {
+			return p.name + " is still to end, or to go on"
 		}
 		held[p.relay] = 0
 	}

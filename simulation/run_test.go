@@ -58,7 +58,11 @@ const enoughSeeds = 200
 // stormOptions are a run of one to five relays with settings that the seed
 // draws, and all faults on.
 func stormOptions(seed uint64) simulation.Options {
-	return simulation.Options{Seed: seed, Relays: 1 + int(seed%5), Faults: simulation.Storm()}.Draw()
+	buckets := 8
+	if seed%7 == 0 {
+		buckets = 2 // more relays than buckets
+	}
+	return simulation.Options{Seed: seed, Relays: 1 + int(seed%5), Buckets: buckets, Faults: simulation.Storm()}.Draw()
 }
 
 // Whatever happens to requests, processes and the broker: nothing is lost,

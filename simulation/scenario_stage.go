@@ -56,6 +56,7 @@ func newStage(s *Scenario, o Options) *stage {
 		}
 	}
 	f := newFleet(o)
+	f.primeAfter = publisher.DefaultPrimeAfter
 	t.fleet = f
 	f.net.latency = s.Latency
 	f.net.scripted = t.route

@@ -113,7 +113,7 @@ func (t *Timeline) Observe(e Event) {
 		t.appended(e.At, d)
 	case faultOf:
 		switch d.Kind {
-		case BrokerRejects, BrokerDelays, BrokerTimesOut, BrokerAppendsLate, BrokerFailsOver, BrokerForgets:
+		case BrokerRejects, BrokerDelays, BrokerTimesOut, BrokerAppendsLate, BrokerFailsOver, QueueFull, BrokerMutes, BrokerForgets:
 			t.brokerFaults.add(t.column(e.At), 1)
 		case PartlyProcessed:
 			t.tableFaults.add(t.column(e.At), 1)

@@ -46,9 +46,25 @@ func (f *fleet) trouble() {
 	})
 	f.every(Stall, func() {
 		p := f.anyone()
-		p.stall(f.pause())
-		if f.chance(0.3) {
-			p.setClock(-f.between(0, f.o.MaxClockSkew))
+		after := time.Duration(0)
+		if f.chance(0.3) { // cut off from the broker some time before and after
+			f.heldUp[p.name] = true
+			after = f.between(0, 2*time.Second)
+			f.At(after+f.o.LeaseDuration+f.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
+		}
+		f.At(after, func() {
+			p.stall(f.pause())
+			if !p.dead && f.chance(0.3) {
+				p.setClock(-f.between(0, f.o.MaxClockSkew))
+			}
+		})
+	})
+	f.every(TableCut, func() {
+		p := f.anyone()
+		p.cutOffUntil = f.now + f.between(0, 2*f.o.LeaseDuration)
+		if f.chance(0.5) { // nor of the broker
+			f.heldUp[p.name] = true
+			f.At(p.cutOffUntil-f.now+f.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
 		}
 	})
 	f.every(Suspend, func() { f.anyone().suspend(f.pause()) })
@@ -210,6 +226,8 @@ func (f *fleet) brokerFaults() BrokerFaults {
 			}
 			return fault
 		},
+		Full: func() bool { return f.strikes(QueueFull) },
+		Mute: func(publisher.Token) bool { return f.strikes(BrokerMutes) },
 		Reject: func(r publisher.Record) string {
 			if f.writers.poisonous(r) {
 				f.note(BrokerRejects, "broker", r.Topic)
@@ -223,7 +241,7 @@ func (f *fleet) brokerFaults() BrokerFaults {
 // forgottenAfter is the pause after which brokers may forget a producer; the
 // publishers here prime again after it, much sooner than in production, so that a
 // short run sees it.
-const forgottenAfter = 20 * time.Second
+const forgottenAfter = 5 * time.Second
 
 // heal ends all faults: the network is fine, stalled processes go on when their
 // time has come, clocks stay as they are.
@@ -232,6 +250,9 @@ func (f *fleet) heal() {
 	f.healed = true
 	f.net.rates = Rates{}
 	clear(f.heldUp)
+	for _, p := range f.processes {
+		p.cutOffUntil = 0
+	}
 	clear(f.writers.poison)
 	f.broker.SetFaults(BrokerFaults{})
 	f.returnBroker()
@@ -241,7 +262,25 @@ func (f *fleet) heal() {
 		}
 	}
 	f.writers.stop()
+	f.endDoubles()
 	if f.starting == 0 && !slices.ContainsFunc(f.processes, func(p *process) bool { return !p.leaving }) {
 		f.boot(f.newID()) // the last one was scaled in, or lost its id to one that was
+	}
+}
+
+// endDoubles ends the older of two processes under one id where they could not
+// find out: with clocks that may differ by a whole interval, the younger one's
+// heartbeats and keeps may all be behind the older one's, so that it can write
+// nothing. Neither does harm, but one write is refused in each round, for ever.
+func (f *fleet) endDoubles() {
+	if f.o.MaxClockSkew < f.o.LeaseRenewInterval {
+		return
+	}
+	youngest := map[string]*process{}
+	for _, p := range slices.Clone(f.processes) { // first made first
+		if older := youngest[p.relay]; older != nil {
+			f.bury(older)
+		}
+		youngest[p.relay] = p
 	}
 }

@@ -14,9 +14,10 @@ import (
 // was answered, and what its producers reported.
 type witness struct {
 	incarnation string
-	tableRead   bool // a read of the coordination partition was answered
-	reached     bool // a broker has answered one of its producers
-	beaten      bool // its last heartbeat was answered, and accepted
+	lastBeat    time.Duration // when its last heartbeat was sent
+	tableRead   bool          // a read of the coordination partition was answered
+	reached     bool          // a broker has answered one of its producers
+	beaten      bool          // its last heartbeat was answered, and accepted
 	view        sighting
 	numbers     map[int64]int // tenures: the bucket of each number
 	buckets     []bucketWitness
@@ -35,7 +36,8 @@ type bucketWitness struct {
 	freeSince time.Duration // since when it does not; only while it does not
 	draining  bool
 	acked     map[int64]bool
-	undeleted []int64 // acknowledged and not seen to be gone, ascending or not
+	shared    map[int64]bool // rows that were rejected, perhaps for others
+	undeleted []int64        // acknowledged and not seen to be gone, ascending or not
 	drain     drain
 }
 
@@ -69,7 +71,7 @@ func (c *checker) witness(p *process) *witness {
 			buckets: make([]bucketWitness, c.fleet.o.Buckets),
 		}
 		for b := range w.buckets {
-			w.buckets[b].acked = map[int64]bool{}
+			w.buckets[b].acked, w.buckets[b].shared = map[int64]bool{}, map[int64]bool{}
 			w.buckets[b].freeSince = c.fleet.now
 		}
 		c.witnesses[p] = w
@@ -92,6 +94,11 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 	case event.RelayStopping:
 		w.stop = stopWitness{under: true, began: c.fleet.now}
 	case event.RecordRejected:
+		b := &w.buckets[e.Bucket]
+		if !e.Alone && b.shared[e.Sequence] {
+			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is rejected again in a request of several", e.Sequence, e.Bucket)
+		}
+		b.shared[e.Sequence] = true
 		if i, known := c.rows[rowName{e.Bucket, e.Sequence}]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is blamed for the rejection of another", e.Sequence, e.Bucket)
 		}
@@ -101,6 +108,9 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 func (w *witness) moved(c *checker, p *process, e event.StateChanged) {
 	b := &w.buckets[e.Bucket]
 	if e.Machine != "bucket" {
+		if fsm.State(e.To) == fsm.Removed {
+			b.drain.head = b.drain.tick() // what is under way for the batch is not waited for
+		}
 		return
 	}
 	switch fsm.State(e.To) {

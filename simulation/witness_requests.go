@@ -37,37 +37,46 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 		if age := r.Stopped.Sub(r.Dead); age != 9*c.fleet.o.LeaseDuration {
 			c.about(p.name, -1).violated("I-20", "%s prunes stopped records %v after it prunes silent ones", p.name, age)
 		}
+	case store.Fetch, store.Probe, store.Delete:
+		return w.drains(c, p, r)
+	}
+	return func(store.Reply) {}
+}
+
+// drains checks a request that drains a bucket, and takes its answer unless that
+// comes to a later tenure or batch.
+func (w *witness) drains(c *checker, p *process, r store.Request) (answered func(store.Reply)) {
+	d := &w.buckets[r.ConcernsBucket()].drain
+	tenure, sent := d.tenure, d.tick()
+	switch r := r.(type) {
 	case store.Fetch:
 		if r.After == 0 {
-			w.buckets[r.Bucket].drain.began = c.fleet.now
-		}
-		began := w.buckets[r.Bucket].drain.began
-		return func(reply store.Reply) {
-			if page, ok := reply.Result.(store.Fetched); ok {
-				w.buckets[r.Bucket].drain.pageFetched(r, page)
-				c.readFirst(p, r.Bucket, page.Rows, began)
-			}
-		}
-	case store.Probe:
-		sent := w.buckets[r.Bucket].drain.tick()
-		return func(reply store.Reply) {
-			if answer, ok := reply.Result.(store.Probed); ok {
-				w.buckets[r.Bucket].drain.gapProbed(r, answer, sent)
-			}
+			d.began, d.head, d.chunk = c.fleet.now, sent, nil
 		}
 	case store.Delete:
 		if !c.holds(p, r.Bucket) {
 			c.about(p.name, r.Bucket).violated("I-6", "%s deletes from bucket %d without a valid lease", p.name, r.Bucket)
 		}
 		w.deletes(c, p, r)
-		w.buckets[r.Bucket].drain.deleting(r)
-		return func(reply store.Reply) {
-			if answer, ok := reply.Result.(store.Deleted); ok && len(answer.Unprocessed) == 0 {
-				w.buckets[r.Bucket].drain.removed()
+		d.deleting(r)
+	}
+	head := d.head
+	return func(reply store.Reply) {
+		if d.tenure != tenure || d.head != head { // nobody waits for it any more
+			return
+		}
+		switch answer := reply.Result.(type) {
+		case store.Fetched:
+			d.pageFetched(r.(store.Fetch), answer)
+			c.readFirst(p, r.ConcernsBucket(), answer.Rows, d.began)
+		case store.Probed:
+			d.gapProbed(r.(store.Probe), answer, sent)
+		case store.Deleted:
+			if len(answer.Unprocessed) == 0 {
+				d.removed()
 			}
 		}
 	}
-	return func(store.Reply) {}
 }
 
 // beats: no heartbeat before the relay could work.
@@ -75,7 +84,7 @@ func (w *witness) beats(c *checker, p *process, r store.Heartbeat) func(store.Re
 	if !w.tableRead || !w.reached {
 		c.about(p.name, -1).violated("I-13", "%s sends a heartbeat before it has read the table and reached a broker", p.name)
 	}
-	w.incarnation, w.beaten = r.Incarnation, false
+	w.incarnation, w.lastBeat, w.beaten = r.Incarnation, c.fleet.now, false
 	w.view = sighting{}
 	return func(reply store.Reply) { w.beaten = reply.Class == store.Done }
 }
@@ -183,7 +192,7 @@ func (w *witness) releases(c *checker, p *process, r store.Release) {
 // of the relay, or with the third read.
 func (w *witness) stopped(c *checker, p *process) {
 	inTime := c.fleet.now-w.stop.began < shutdownTimeout*3/4 && p.stalledUntil < w.stop.began
-	if w.stop.under && inTime && w.stop.freed && w.stop.reads < 3 {
+	if w.stop.under && p.endedWith == nil && inTime && w.stop.freed && w.stop.reads < 3 {
 		c.about(p.name, -1).violated("I-30", "%s has handed leases back and ends without another look", p.name)
 	}
 }

@@ -17,6 +17,7 @@ type drain struct {
 	fetched  map[int64]uint64
 	probes   []probed
 	began    time.Duration // when the last fetch from the head was sent
+	head     uint64        // when the batch began, or ended
 	clock    uint64
 	batch    uint64 // the last one that was looked at, and how far
 	solid    int64

@@ -37,10 +37,10 @@ type writers struct {
 type writerKey struct {
 	topic string
 	key   []byte // nil: keyless, never serialized
-	// partition is the one that the writer chooses for all messages of the key; nil:
-	// none.
-	partition *int32
-	busy      bool
+	// partitions are those of which the writer chooses one for each message of the
+	// key, all of one bucket; nil: it chooses none.
+	partitions []int32
+	busy       bool
 }
 
 // commit is one committed message.
@@ -59,9 +59,11 @@ func newWriters(f *fleet) *writers {
 		for k := range keysPerTopic {
 			w.keys = append(w.keys, writerKey{topic: t.name, key: fmt.Appendf(nil, "%s-%d", t.name, k)})
 		}
-		first, last := int32(0), int32(t.partitions-1)
 		w.keys = append(w.keys, writerKey{topic: t.name, key: []byte{}}, writerKey{topic: t.name},
-			writerKey{topic: t.name, key: []byte("pinned"), partition: &first}, writerKey{topic: t.name, partition: &last})
+			writerKey{topic: t.name, key: []byte("pinned"), partitions: []int32{0}}, writerKey{topic: t.name, partitions: []int32{int32(t.partitions - 1)}})
+		if f.o.Buckets == 2 && t.partitions == 3 {
+			w.keys = append(w.keys, writerKey{topic: t.name, key: []byte("moving"), partitions: []int32{0, 2}})
+		}
 	}
 	return w
 }
@@ -150,7 +152,9 @@ func (w *writers) message(k *writerKey) outbox.Message {
 	default:
 		m.Value = fmt.Appendf(nil, "value %d", w.made)
 	}
-	m.Partition = k.partition
+	if n := len(k.partitions); n > 0 {
+		m.Partition = &k.partitions[f.rand.IntN(n)]
+	}
 	switch f.rand.IntN(8) {
 	case 0, 1:
 		m.Headers = []outbox.Header{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}}

@@ -171,6 +171,10 @@ func (c *core) drain(verdict Verdict) {
 // drained: nothing is in flight and no lease write is under way.
 func (c *core) drained() {
 	switch {
+	case c.yielding && c.lease.seen != 0 && c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:
+		// No keep of ours was ever applied: the lease is that of an earlier process
+		// under our id, which may still live. Only its own incarnation hands it back.
+		c.lose(c.lease.read)
 	case c.yielding && c.lease.seen != 0:
 		c.release()
 	case !c.yielding && !c.quiesced:

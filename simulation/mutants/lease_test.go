@@ -117,23 +117,19 @@ func leases() []mutant {
 			edits: in(lease, "behind := c.lease.barrier != 0 && c.now.Ticks() <= c.lease.barrier", "behind := false && c.now.Ticks() <= c.lease.barrier"),
 		},
 		{
-			name: "older reads are believed", breaks: "what was read before our own write ended does not count", caught: by("I-24", "I-5", "I-20"),
-			edits: in(lease, "if c.lease.token == 0 && (c.lease.ended.IsZero() || c.lease.ended.Mono < m.Round.ReadAt.Mono) {", "if true {"),
-		},
-		{
 			name: "any incarnation is ours", breaks: "a lease of another process under our id is not ours", caught: by("I-5", "I-20"),
 			edits: []edit{
 				{lease, "return lease.Incarnation == c.cfg.Incarnation || c.lease.resuming", "return true"},
 				{lease, "return old != nil && old.Owner == c.cfg.Relay && old.Incarnation == c.cfg.Incarnation\n", "return old != nil && old.Owner == c.cfg.Relay\n"},
 				{round, "if result.Previous != nil && result.Previous.Incarnation > c.incarnation {", "if false {"},
-				{round, "if r.ID == c.cfg.Relay && r.Incarnation > c.incarnation {", "if false {"},
+				{round, "if by := c.successor(); by != \"\" {", "if by := c.successor(); by == \"?\" {"},
 			},
 		},
 		{
 			name: "a replaced process goes on", breaks: "a process that finds a higher incarnation ends (M-09)", caught: by("I-5", "I-20", "I-23"),
 			edits: []edit{
 				{round, "if result.Previous != nil && result.Previous.Incarnation > c.incarnation {", "if false {"},
-				{round, "if r.ID == c.cfg.Relay && r.Incarnation > c.incarnation {", "if false {"},
+				{round, "if by := c.successor(); by != \"\" {", "if by := c.successor(); by == \"?\" {"},
 			},
 		},
 		{
@@ -174,11 +170,17 @@ func validity() []mutant {
 		},
 		{
 			name: "the wall clock is ignored", breaks: "a suspended machine does not prolong a lease (X-18)", caught: by("I-5", "I-6"),
-			edits: in(instant, "return now.Wall > i.Wall || now.Mono > i.Mono", "return now.Mono > i.Mono"),
+			edits: []edit{
+				{instant, "return now.Wall > i.Wall || now.Mono > i.Mono", "return now.Mono > i.Mono"},
+				{instant, "return min(deadline.Wall-i.Wall, deadline.Mono-i.Mono)", "return deadline.Mono - i.Mono"},
+			},
 		},
 		{
 			name: "the monotonic clock is ignored", breaks: "a wall clock that is set back does not prolong a lease (X-18)", caught: by("I-5", "I-6"),
-			edits: in(instant, "return now.Wall > i.Wall || now.Mono > i.Mono", "return now.Wall > i.Wall"),
+			edits: []edit{
+				{instant, "return now.Wall > i.Wall || now.Mono > i.Mono", "return now.Wall > i.Wall"},
+				{instant, "return min(deadline.Wall-i.Wall, deadline.Mono-i.Mono)", "return deadline.Wall - i.Wall"},
+			},
 		},
 		{
 			name: "publishes without an end", breaks: "each publish carries the end of the lease's validity (L-07)", caught: by("I-6"),

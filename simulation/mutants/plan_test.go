@@ -14,7 +14,7 @@ func plans() []mutant {
 			edits: in(planFile, "floor, remainder := buckets/len(held), buckets%len(held)", "floor, remainder := (buckets+len(held)-1)/len(held), 0"),
 		},
 		{
-			name: "the remainder goes to nobody", breaks: "every bucket has an owner", caught: by("I-10"),
+			name: "the remainder goes to nobody", breaks: "every bucket has an owner", caught: by("I-1", "I-10", "I-29"),
 			edits: in(planFile, "floor, remainder := buckets/len(held), buckets%len(held)", "floor, remainder := buckets/len(held), 0"),
 		},
 		{
@@ -44,7 +44,7 @@ func plans() []mutant {
 			edits: in(round, "Expired: lease.Expires <= now}", "Expired: lease.Expires > now}"),
 		},
 		{
-			name: "leases never expire", breaks: "the buckets of a dead relay are taken", caught: by("I-10"),
+			name: "leases never expire", breaks: "the buckets of a dead relay are taken", caught: by("I-1", "I-10", "I-29"),
 			edits: in(round, "Expired: lease.Expires <= now}", "Expired: lease.Expires <= 0 && now > 0}"),
 		},
 		{
@@ -52,15 +52,15 @@ func plans() []mutant {
 			edits: in(round, "if r.Stopped == 0 && r.LastSeen > oldest {", "if r.LastSeen > oldest {"),
 		},
 		{
-			name: "dead relays count", breaks: "a relay whose heartbeat has lapsed has no share", caught: by("I-10", "I-29"),
+			name: "dead relays count", breaks: "a relay whose heartbeat has lapsed has no share", caught: by("I-1", "I-10", "I-29"),
 			edits: in(round, "if r.Stopped == 0 && r.LastSeen > oldest {", "if r.Stopped == 0 && r.LastSeen > 0 && oldest > 0 {"),
 		},
 		{
-			name: "nothing is handed back", breaks: "who has more than its share hands it back", caught: by("I-10"),
+			name: "nothing is handed back", breaks: "who has more than its share hands it back", caught: by("I-10", "I-29"),
 			edits: in(round, "		c.attend(b, bucket.Yield)", "		c.attend(b, bucket.Hold)"),
 		},
 		{
-			name: "standbys sleep too long", breaks: "a standby refreshes its heartbeat within three quarters of the lease", caught: by("I-29", "I-11"),
+			name: "standbys sleep too long", breaks: "a standby refreshes its heartbeat within three quarters of the lease", caught: by("I-32"),
 			edits: in(round, "return max(everyRound, int(c.cfg.LeaseDuration*3/4/c.cfg.LeaseRenewInterval))", "return max(everyRound, int(c.cfg.LeaseDuration*9/4/c.cfg.LeaseRenewInterval))"),
 		},
 	}
@@ -101,6 +101,10 @@ func stops() []mutant {
 		{
 			name: "a stop frees nothing", breaks: "a stop hands its leases back", caught: by("I-29", "I-30"),
 			edits: in(stopFile, "		case k.tenure != 0 && k.quiesced:", "		case k.tenure < 0:"),
+		},
+		{
+			name: "a stop frees another incarnation's lease", breaks: "a stop frees only leases of its own incarnation", caught: by("I-5"),
+			edits: in(coreFile, "c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:", "c.lease.resuming && c.lease.read == nil:"),
 		},
 		{
 			name: "a stop does not drain", breaks: "publishes in flight end before the leases are handed back", caught: by("I-29"),

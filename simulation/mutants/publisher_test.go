@@ -11,16 +11,17 @@ const (
 func publishing() []mutant {
 	return []mutant{
 		{
-			name: "no priming", breaks: "a producer's first record on a partition goes alone", caught: by("I-4"),
+			name: "no priming", breaks: "a producer's first record on a partition goes alone", caught: by("I-4", "I-31"),
 			edits: in(producers, "return w.outstanding == 0 || w.known(now, primeAfter, era)", "return true"),
 		},
 		{
-			name: "no priming again", breaks: "a producer that was idle is primed again", caught: by("I-4"),
+			name: "no priming again", breaks: "a producer that was idle is primed again", caught: by("I-4", "I-31"),
 			edits: in(producers, "return w.primed && w.era == era && actors.Elapsed(w.lastSent, now) < primeAfter", "return w.primed && w.era == era"),
 		},
 		{
 			name: "not gap-less", breaks: "shared producers are gap-less", caught: by("I-4", "I-31"),
-			edits: in(producers, "c.open(Options{MaxMessageBytes: s.limit})", "c.open(Options{MaxMessageBytes: s.limit, Careful: true})"),
+			edits: in("actors/publisher/perform.go", "f.factory.Open(options, f.sink)",
+				"f.factory.Open(Options{Number: options.Number, MaxMessageBytes: options.MaxMessageBytes, Careful: true}, f.sink)"),
 		},
 		{
 			name: "a fatal error is retriable", breaks: "a producer with a fatal error is replaced", caught: by("I-1", "I-10", "I-4"),
@@ -32,27 +33,23 @@ func publishing() []mutant {
 			},
 		},
 		{
-			name: "reports by order", breaks: "a report belongs to the row that it names", caught: by("I-3"),
+			name: "reports by order", breaks: "a report belongs to the row that it names", caught: by("I-3", "I-17"),
 			edits: in(outcome, "	i = t.find(token.Sequence)\n", "	i = slices.IndexFunc(t.rows, func(r row) bool { return r.state == outstanding })\n"),
 		},
 		{
-			name: "reports by position only", breaks: "a report of an earlier batch does not count for this one", caught: by("I-3"),
-			edits: in(outcome, "if t == nil || t.request.Batch != token.Batch {", "if t == nil {"),
-		},
-		{
-			name: "later rows pass a refused one", breaks: "after a synchronous refusal nothing more of the batch is produced", caught: by("I-4"),
+			name: "later rows pass a refused one", breaks: "after a synchronous refusal nothing more of the batch is produced", caught: by("I-4", "I-31"),
 			edits: in("actors/publisher/perform.go", "			if !halted[name] {", "			if !halted[name] || len(effects) > 0 {"),
 		},
 		{
-			name: "a failed row does not stop its batch", breaks: "after the first row that fails no later one is submitted", caught: by("I-4"),
+			name: "a failed row does not stop its batch", breaks: "after the first row that fails no later one is submitted", caught: by("I-4", "I-31"),
 			edits: in(submit, "	if outcome != Acknowledged {\n		t.stop()\n	}", ""),
 		},
 		{
-			name: "a failed producer does not stop its batches", breaks: "no row is submitted behind one that went down with its producer", caught: by("I-4"),
-			edits: in(producers, "		if b.active != nil && b.active.uses(p) {\n			b.active.stop()\n		}", ""),
+			name: "a failed producer does not stop its batches", breaks: "no row is submitted behind one that went down with its producer", caught: by("I-4", "I-31"),
+			edits: in(producers, "			b.active.stop()\n		}\n	}\n	c.vacate(p, fault)", "		}\n	}\n	c.vacate(p, fault)"),
 		},
 		{
-			name: "rows pass one that waits", breaks: "a row waits behind an earlier one of its partition", caught: by("I-4"),
+			name: "rows pass one that waits", breaks: "a row waits behind an earlier one of its topic and key", caught: by("I-4", "I-31"),
 			edits: in(submit, "				r.hold(c.pass)", ""),
 		},
 		{
@@ -81,11 +78,7 @@ func publishing() []mutant {
 		},
 		{
 			name: "a late report is an acknowledgement", breaks: "rows of a producer that has ended have an unknown outcome", caught: by("I-3"),
-			edits: in(producers, "				c.settle(b.active, i, Unknown, fault)", "				c.settle(b.active, i, Acknowledged, nil)"),
-		},
-		{
-			name: "a later tenure does not wait", breaks: "rows of an earlier tenure are over before the next begins", caught: by("I-4", "I-9", "I-10", "I-1"),
-			edits: in("actors/publisher/batch.go", "	b := c.bucket(m.Bucket)\n	if b.active == nil {", "	b := c.bucket(m.Bucket)\n	if b.bytes >= 0 {"),
+			edits: in(producers, "				c.settle(b.active, i, Unknown, fault)", "				c.settle(b.active, i, Acknowledged, fault)"),
 		},
 		{
 			name: "a caller's header stays", breaks: "a caller's header under the name of ours is replaced", caught: by("I-2"),

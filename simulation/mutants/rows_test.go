@@ -12,7 +12,7 @@ const (
 func rows() []mutant {
 	return []mutant{
 		{
-			name: "a stored cursor", breaks: "what commits late, behind what was removed, is found (O-07)", caught: by("I-1", "I-10"),
+			name: "a stored cursor", breaks: "what commits late, behind what was removed, is found (O-07)", caught: by("I-1", "I-10", "I-4", "I-31"),
 			edits: in(batchFile, "	var after int64\n	if len(b.rows) > 0 {", "	after := c.expected - 1\n	if len(b.rows) > 0 {"),
 		},
 		{
@@ -61,7 +61,7 @@ func rows() []mutant {
 			edits: in(batchFile, "		b.next = 1\n", "		b.next = b.rows[0].Sequence\n"),
 		},
 		{
-			name: "all rows count as acknowledged", breaks: "only the acknowledged prefix is deleted", caught: by("I-3"),
+			name: "all rows count as acknowledged", breaks: "only the acknowledged prefix is deleted", caught: by("I-3", "I-9"),
 			edits: in(publishFile, "b.acknowledged, b.failure = i, failureOf", "b.failure = failureOf"),
 		},
 		{
@@ -74,7 +74,8 @@ func rows() []mutant {
 		},
 		{
 			name: "deletes before it publishes", breaks: "a row is deleted after its acknowledgement", caught: by("I-3", "I-1"),
-			edits: in(publishFile, "	b.submittedAt = c.now\n", "	b.submittedAt = c.now\n	c.do(store.Delete{Bucket: c.cfg.Bucket, Sequences: []int64{b.rows[0].Sequence}, NotAfter: c.lease.validUntil})\n"),
+			edits: in(batchFile, "	c.fetched = max(c.fetched, b.rows[len(b.rows)-1].Sequence)\n",
+				"	c.fetched = max(c.fetched, b.rows[len(b.rows)-1].Sequence)\n	c.do(store.Delete{Bucket: c.cfg.Bucket, Sequences: []int64{b.rows[0].Sequence}, NotAfter: c.lease.validUntil})\n"),
 		},
 		{
 			name: "deletes the next key", breaks: "deletes are by exact key", caught: by("I-3"),
@@ -93,7 +94,7 @@ func rows() []mutant {
 			edits: in(deleteFile, "if done && len(deleted.Unprocessed) == 0 {", "if done {"),
 		},
 		{
-			name: "an unanswered delete is done", breaks: "a chunk without an answer is sent again before the next (D-08)", caught: by("I-27"),
+			name: "an unanswered delete is done", breaks: "a chunk without an answer is sent again before the next (D-08)", caught: by("I-27", "I-4"),
 			edits: in(deleteFile, "if done && len(deleted.Unprocessed) == 0 {", "if len(deleted.Unprocessed) == 0 {"),
 		},
 		{

@@ -22,7 +22,7 @@ const (
 	// atOnce bounds how many mutants are built and run at a time.
 	atOnce = 2
 	// patience bounds the run of one mutant, which may make no progress at all.
-	patience = 15 * time.Minute
+	patience = 10 * time.Minute
 )
 
 // verdict is what became of one mutant.

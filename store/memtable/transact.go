@@ -68,8 +68,9 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 			return nil, err
 		}
 		token, now := aws.ToString(in.ClientRequestToken), db.options.Now()
-		request := fingerprintOf(parts)
+		var request fingerprint
 		if token != "" {
+			request = fingerprintOf(parts)
 			if known, found := db.tokens.find(token, now); found {
 				if known.request != request {
 					return nil, &types.IdempotentParameterMismatchException{Message: aws.String(
