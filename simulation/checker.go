@@ -23,6 +23,7 @@ type checker struct {
 	violations []Violation
 
 	read      int // records of the broker's log that were checked
+	again     int // rows that were written once more, as far as they were seen
 	delivered []int
 	keys      map[string]*keyOrder
 	rows      map[rowName]int // index into the commits
@@ -176,7 +177,7 @@ func (c *checker) deleting(p *process, r store.Delete) {
 		switch {
 		case !known:
 			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d, which was never committed", p.name, sequence, r.Bucket)
-		case c.delivered[i] == 0:
+		case c.delivered[i] == 0 && !c.fleet.writers.committed[i].misnumbered:
 			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d before it was delivered", p.name, sequence, r.Bucket)
 		}
 	}
@@ -196,15 +197,33 @@ func (c *checker) catchUp() {
 		m := committed[i]
 		c.rows[rowName{m.bucket, m.sequence}] = i
 		c.rowsOf[m.bucket] = insert(c.rowsOf[m.bucket], m.sequence)
+		if m.misnumbered {
+			c.forget(m.bucket, m.sequence)
+			continue
+		}
 		c.lane(m).wait(m.sequence)
 		if m.message.Key != nil {
 			k := c.order(m.message.Topic, m.message.Key)
 			k.commits = append(k.commits, i)
 		}
 	}
+	for ; c.again < len(c.fleet.writers.again); c.again++ {
+		row := c.fleet.writers.again[c.again]
+		c.rowsOf[row.bucket] = insert(c.rowsOf[row.bucket], row.sequence)
+		c.forget(row.bucket, row.sequence)
+	}
 	log := c.fleet.broker.Log()
 	for ; c.read < len(log); c.read++ {
 		c.appended(log[c.read])
+	}
+}
+
+// forget: a row is in the table that is not the one of before under its number.
+func (c *checker) forget(bucket int, sequence int64) {
+	for _, w := range c.witnesses { // the order does not matter
+		b := &w.buckets[bucket]
+		delete(b.shared, sequence)
+		b.undeleted = slices.DeleteFunc(b.undeleted, func(acked int64) bool { return acked == sequence })
 	}
 }
 
@@ -231,6 +250,9 @@ func (c *checker) appended(r BrokerRecord) {
 	}
 	c.delivered[i]++
 	if c.delivered[i] > 1 {
+		return
+	}
+	if c.fleet.writers.committed[i].misnumbered {
 		return
 	}
 	c.firstInLane(c.fleet.writers.committed[i], r)
@@ -369,12 +391,12 @@ func (c *checker) holds(p *process, b int) bool {
 	return false
 }
 
-// undelivered are the committed messages that the broker does not have.
-func (c *checker) undelivered() []uuid.UUID {
+// lost are the committed messages that the broker does not have, nor the table.
+func (c *checker) lost() []uuid.UUID {
 	var ids []uuid.UUID
 	for i, n := range c.delivered {
-		if n == 0 {
-			ids = append(ids, c.fleet.writers.committed[i].message.ID)
+		if m := c.fleet.writers.committed[i]; n == 0 && !m.misnumbered && !c.present(m.bucket, m.sequence) {
+			ids = append(ids, m.message.ID)
 		}
 	}
 	return ids

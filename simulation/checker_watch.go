@@ -33,6 +33,9 @@ type watchedProducer struct {
 
 // Produce checks the lease and passes the record on.
 func (w watchedProducer) Produce(r publisher.Record, t publisher.Token) error {
+	if w.process.ended {
+		w.checker.about(w.process.name, t.Bucket).violated("I-33", "%s submits row %d of bucket %d although its relay has ended", w.process.name, t.Sequence, t.Bucket)
+	}
 	if !w.checker.holds(w.process, t.Bucket) {
 		w.checker.about(w.process.name, t.Bucket).violated("I-6", "%s submits row %d of bucket %d without a valid lease", w.process.name, t.Sequence, t.Bucket)
 	}

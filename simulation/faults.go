@@ -17,7 +17,13 @@ const (
 	StaleRead                      // of an eventually consistent read: answered from up to two seconds ago
 	SplitCommit                    // of a fetch: sees a transaction that commits meanwhile in parts
 	PageCut                        // of a read: its page ends anywhere
-	LateCommit                     // of a writer's transaction: abandoned, or committed up to 20 s late
+	Abandoned                      // of a writer's transaction: its numbers are never used
+	LateCommit                     // of a writer's transaction: committed up to 20 s late
+	AmbiguousCommit                // of a writer's transaction: applied without an answer, and tried again
+	OptimisticRetry                // of a writer's transaction: refused for its business item, and begun again
+	RepeatedPut                    // of a writer's single put: repeated by the SDK, perhaps after it was relayed
+	Burst                          // a minute: hundreds of messages within a second
+	CounterReset                   // a minute: a bucket's counter is set back
 	Crash                          // a minute: a process ends at once, and a successor starts
 	Stop                           // a minute: a process stops gracefully, and a successor starts
 	StopMissed                     // a minute: the same, and what it has published is held up beyond its deadline
@@ -41,16 +47,20 @@ const (
 	ScaleOut                       // a minute: one more process starts
 	ScaleIn                        // a minute: a process stops, and nobody follows
 	Replacement                    // a minute: all processes end at once, and as many start
+	RollingUpdate                  // a minute: one process after another stops, and has a successor
+	Crowd                          // a minute: as many more processes as there are buckets start at once
 	faultKinds
 )
 
 // faultNames are the kinds' stable names, in the order of their constants.
 var faultNames = [faultKinds]string{
 	"requestLost", "answerLost", "answerLate", "appliedLate", "throttled", "tableCut", "partlyProcessed", "staleRead",
-	"splitCommit", "pageCut", "lateCommit",
+	"splitCommit", "pageCut",
+	"abandoned", "lateCommit", "ambiguousCommit", "optimisticRetry", "repeatedPut", "burst", "counterReset",
 	"crash", "stop", "stopMissed", "stall", "suspend", "clockForward", "clockBack", "clockDrift",
 	"brokerRejects", "brokerDelays", "brokerTimesOut", "brokerAppendsLate", "brokerFailsOver", "brokerAway",
-	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges", "sameId", "scaleOut", "scaleIn", "replacement",
+	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges",
+	"sameId", "scaleOut", "scaleIn", "replacement", "rollingUpdate", "crowd",
 }
 
 func (k Fault) String() string { return faultNames[k] }
@@ -67,6 +77,11 @@ func FaultKinds() []Fault {
 // Rates are how likely each kind is. The zero value is a world without faults.
 type Rates [faultKinds]float64
 
+// Happenings name, for each kind in it, which of its happenings are to be: 1 is
+// the first that its rate brings about. A kind with an empty list never happens,
+// one that is missing always.
+type Happenings map[Fault][]int
+
 // Default is a bad day.
 func Default() Rates {
 	var rates Rates
@@ -80,12 +95,13 @@ func Default() Rates {
 func Storm() Rates {
 	return Rates{
 		RequestLost: 0.01, AnswerLost: 0.02, AnswerLate: 0.02, AppliedLate: 0.01, Throttled: 0.02, TableCut: 0.4,
-		PartlyProcessed: 0.05, StaleRead: 0.1, SplitCommit: 0.1, PageCut: 0.05, LateCommit: 0.05,
+		PartlyProcessed: 0.05, StaleRead: 0.1, SplitCommit: 0.1, PageCut: 0.05,
+		Abandoned: 0.02, LateCommit: 0.03, AmbiguousCommit: 0.02, OptimisticRetry: 0.02, RepeatedPut: 0.02, Burst: 0.2, CounterReset: 0.1,
 		Crash: 0.7, Stop: 0.7, StopMissed: 0.2, Stall: 0.7, Suspend: 0.3,
 		ClockForward: 0.5, ClockBack: 0.5, ClockDrift: 0.3,
 		BrokerRejects: 0.002, BrokerDelays: 0.005, BrokerTimesOut: 0.01, BrokerAppendsLate: 0.01,
 		BrokerFailsOver: 0.01, BrokerAway: 0.1, QueueFull: 0.01, BrokerMutes: 0.1, BrokerForgets: 0.3,
 		TopicMissing: 0.2, TopicLimitChanges: 0.3,
-		SameID: 0.3, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05,
+		SameID: 0.3, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05, RollingUpdate: 0.1, Crowd: 0.05,
 	}
 }

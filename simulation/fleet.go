@@ -38,6 +38,7 @@ type fleet struct {
 	schema  outbox.Schema
 	broker  *Broker
 	net     *network
+	dice    *dice
 	writers *writers
 	checker *checker
 
@@ -61,9 +62,10 @@ func newFleet(o Options) *fleet {
 	if err := store.CreateTable(context.Background(), f.db, f.schema); err != nil {
 		panic(err)
 	}
+	f.dice = newDice(o, f.record)
 	f.checker = newChecker(f)
 	f.net = &network{
-		world: f.world, client: store.NewClient(f.schema, audit{f.db, f}, audit{f.db, f}), rates: o.Faults,
+		world: f.world, client: store.NewClient(f.schema, audit{f.db, f}, audit{f.db, f}), dice: f.dice,
 		sent:     f.checker.sent,
 		applied:  f.checker.applied,
 		timeouts: [2]time.Duration{store.Messages: requestTimeout, store.Coordination: o.LeaseRenewInterval / 2},
@@ -98,7 +100,7 @@ func (f *fleet) bootNamed(name, relay string) *process {
 		system: newSystem(), born: f.now, observe: f.checker.observe,
 	}
 	p.lanes[store.Messages].limit, p.lanes[store.Coordination].limit = messageLimit, maxConcurrency
-	p.clock = f.newClock()
+	p.clock = f.newClock(p)
 	f.record(p.name, processStarted, started{relay, p.clock.skew, p.clock.drift})
 	f.processes = append(f.processes, p)
 	props := p.Props(coordinator.New(f.config(p), p),
@@ -152,8 +154,8 @@ func (f *fleet) bury(p *process) {
 
 // notify wakes the owner in one process, as a writer in that process would.
 func (f *fleet) notify(b int) {
-	if len(f.processes) > 0 && f.rand.IntN(3) == 0 {
-		p := f.processes[f.rand.IntN(len(f.processes))]
+	if s := f.writers.rand; len(f.processes) > 0 && s.IntN(3) == 0 {
+		p := f.processes[s.IntN(len(f.processes))]
 		p.system.Root.Send(p.coordinator, coordinator.Notify{Buckets: []int{b}})
 	}
 }

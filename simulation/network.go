@@ -24,12 +24,11 @@ type lane struct {
 type network struct {
 	world  *world
 	client *store.Client
-	rates  Rates
+	dice   *dice
 	// timeouts are when a sender gives up, by lane.
 	timeouts [2]time.Duration
-	happened [faultKinds]int // how many of each kind
-	late     int             // requests of a script that are still to land
-	lateness lateness        // those that are still to land after their senders gave up
+	late     int      // requests of a script that are still to land
+	lateness lateness // those that are still to land after their senders gave up
 	// latency of one way; 0: drawn anew for each.
 	latency time.Duration
 	// scripted takes a request on its way instead of the rates; false: it does not.
@@ -96,19 +95,20 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 		n.reply(p, timeout, unanswered(r), done)
 	case n.strikes(AnswerLost, p, r):
 		w.At(out, func() { n.apply(p, r) })
-		if w.chance(0.5) { // the SDK tries again
+		if n.dice.of(AnswerLost).chance(0.5) { // the SDK tries again
 			w.At(out+back, func() { n.reply(p, back, n.apply(p, r), done) })
 			return
 		}
 		n.reply(p, timeout, unanswered(r), done)
 	case n.slow(p, r):
-		if w.chance(0.5) { // slow on its way to the table
-			out = w.between(out, max(out, timeout-back))
+		if s := n.dice.of(AnswerLate); s.chance(0.5) { // slow on its way to the table
+			out = s.between(out, max(out, timeout-back))
 			timeout = back
 		}
-		w.At(out, func() { n.reply(p, w.between(back, timeout), n.apply(p, r), done) })
+		back = n.dice.of(AnswerLate).between(back, timeout)
+		w.At(out, func() { n.reply(p, back, n.apply(p, r), done) })
 	case isDiscover(r) && n.strikes(StaleRead, p, r):
-		n.reply(p, w.between(back, 2*time.Second), n.apply(p, r), done)
+		n.reply(p, n.dice.of(StaleRead).between(back, 2*time.Second), n.apply(p, r), done)
 	case isFetch(r) && n.strikes(SplitCommit, p, r):
 		w.At(out, func() { n.fetchInParts(p, r, back, done) })
 	case isPaged(r) && n.strikes(PageCut, p, r):
@@ -126,39 +126,27 @@ func (n *network) way() time.Duration {
 	return n.world.between(fastest, slowest)
 }
 
-// strikes tells whether a fault of a kind happens to the request, and counts it.
+// strikes tells whether a fault of a kind happens to the request.
 func (n *network) strikes(kind Fault, p *process, r store.Request) bool {
-	if !n.world.chance(n.rates[kind]) {
-		return false
-	}
-	n.note(kind, p.name, r.RequestName())
-	return true
+	return n.dice.strikes(kind, p.name, r.RequestName())
 }
 
 // slow tells whether the answer comes late. At times it is not one that does: for
 // a while most of the answers on a process's lane do.
 func (n *network) slow(p *process, r store.Request) bool {
-	l, w := &p.lanes[r.Lane()], n.world
-	if w.now < l.slowUntil && n.rates[AnswerLate] > 0 {
-		if w.chance(0.7) {
-			n.note(AnswerLate, p.name, r.RequestName())
-			return true
-		}
+	l, now := &p.lanes[r.Lane()], n.world.now
+	late, anew := n.dice.rates[AnswerLate], now >= l.slowUntil
+	if !anew {
+		late = 0.7
+	}
+	if !n.dice.rollAt(AnswerLate, late) {
 		return false
 	}
-	if !n.strikes(AnswerLate, p, r) {
-		return false
-	}
-	if w.chance(0.3) {
-		l.slowUntil = w.now + w.between(n.timeouts[r.Lane()], 10*n.timeouts[r.Lane()])
+	n.dice.note(AnswerLate, p.name, r.RequestName())
+	if s := n.dice.of(AnswerLate); anew && s.chance(0.3) {
+		l.slowUntil = now + s.between(n.timeouts[r.Lane()], 10*n.timeouts[r.Lane()])
 	}
 	return true
-}
-
-// note counts and records a fault.
-func (n *network) note(kind Fault, who, of string) {
-	n.happened[kind]++
-	n.world.record(who, faultHappened, faultOf{kind, of})
 }
 
 func isDiscover(r store.Request) bool {
@@ -176,14 +164,14 @@ func (n *network) cut(reply store.Reply) store.Reply {
 	switch page := reply.Result.(type) {
 	case store.Fetched:
 		if len(page.Rows) > 1 {
-			page.Rows = page.Rows[:1+n.world.rand.IntN(len(page.Rows)-1)]
+			page.Rows = page.Rows[:1+n.dice.of(PageCut).IntN(len(page.Rows)-1)]
 			page.More, page.Malformed = true, nil
 		}
 		reply.Result = page
 	case store.CoordinationPage:
 		// Leases sort before relays.
 		if len(page.Leases) > 1 {
-			page.Leases = page.Leases[:1+n.world.rand.IntN(len(page.Leases)-1)]
+			page.Leases = page.Leases[:1+n.dice.of(PageCut).IntN(len(page.Leases)-1)]
 			page.Relays = nil
 			page.Next = outbox.LeaseSortKey(page.Leases[len(page.Leases)-1].Bucket)
 		}
@@ -201,14 +189,14 @@ func isFetch(r store.Request) bool {
 // of the first reading and the rest of the second: a query is not isolated from
 // a transaction that commits while it runs.
 func (n *network) fetchInParts(p *process, r store.Request, back time.Duration, done func(store.Reply)) {
-	w := n.world
+	s := n.dice.of(SplitCommit)
 	first := n.apply(p, r)
-	w.At(w.between(0, 30*time.Millisecond), func() {
+	n.world.At(s.between(0, 30*time.Millisecond), func() {
 		second := n.apply(p, r)
 		a, read := first.Result.(store.Fetched)
 		b, again := second.Result.(store.Fetched)
 		if read && again && len(b.Rows) > 0 {
-			border := b.Rows[w.rand.IntN(len(b.Rows))].Sequence
+			border := b.Rows[s.IntN(len(b.Rows))].Sequence
 			rows := slices.DeleteFunc(slices.Clone(a.Rows), func(row outbox.Row) bool { return row.Sequence >= border })
 			for _, row := range b.Rows {
 				if row.Sequence >= border {

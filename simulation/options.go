@@ -17,6 +17,9 @@ type Options struct {
 	Duration time.Duration // virtual, until everything is healed; default 2 minutes
 	Rate     float64       // messages committed a virtual second; default 20
 	Faults   Rates         // default: none
+	// Only limits kinds to some of the times at which their rates let them happen;
+	// default: all of them happen.
+	Only Happenings
 
 	LeaseDuration      time.Duration // default 30 s
 	LeaseRenewInterval time.Duration // default a third of LeaseDuration

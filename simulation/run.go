@@ -88,8 +88,8 @@ func (f *fleet) settle() {
 	if f.failed() {
 		return
 	}
-	if lost := f.checker.undelivered(); len(lost) > 0 {
-		f.checker.violated("I-1", "%d committed messages were not delivered, first %s", len(lost), lost[0])
+	if lost := f.checker.lost(); len(lost) > 0 {
+		f.checker.violated("I-1", "%d committed messages are neither delivered nor in the table, first %s", len(lost), lost[0])
 	}
 	if why := f.unsettled(); why != "" {
 		f.checker.violated("I-10", "%v after everything was healed: %s", f.o.HealWithin, why)
@@ -175,7 +175,7 @@ func (f *fleet) report() Report {
 		Refused: f.checker.refused, Requests: f.checker.requests, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
 		Coverage: f.checker.coverage, Violations: f.checker.violations,
 	}
-	for k, n := range f.net.happened {
+	for k, n := range f.dice.happened {
 		r.Faults[Fault(k).String()] = n
 	}
 	r.Messages.Enqueued = len(f.writers.committed)

@@ -14,99 +14,94 @@ import (
 const lowLimit = 600
 
 // strikes tells whether a fault of a kind happens, and counts it.
-func (f *fleet) strikes(kind Fault) bool {
-	if !f.chance(f.net.rates[kind]) {
-		return false
-	}
-	f.note(kind, "world", "")
-	return true
-}
-
-// note counts and records a fault.
-func (f *fleet) note(kind Fault, who, of string) { f.net.note(kind, who, of) }
+func (f *fleet) strikes(kind Fault) bool { return f.dice.strikes(kind, "world", "") }
 
 // trouble schedules what happens to processes, clocks and the broker, again and
 // again until the run is healed.
 func (f *fleet) trouble() {
-	f.every(Crash, func() {
-		p := f.anyone()
+	f.every(Crash, func(s source) {
+		p := f.anyone(s)
 		f.bury(p)
-		f.succeed(p)
+		f.succeed(p, s)
 	})
-	f.every(Stop, func() {
-		p := f.anyone()
+	f.every(Stop, func(s source) {
+		p := f.anyone(s)
 		f.stopGracefully(p)
-		f.succeed(p)
+		f.succeed(p, s)
 	})
-	f.every(StopMissed, func() {
-		p := f.anyone()
+	f.every(StopMissed, func(s source) {
+		p := f.anyone(s)
 		f.heldUp[p.name] = true
 		f.stopGracefully(p)
-		f.succeed(p)
+		f.succeed(p, s)
 	})
-	f.every(Stall, func() {
-		p := f.anyone()
+	f.every(Stall, func(s source) {
+		p := f.anyone(s)
 		after := time.Duration(0)
-		if f.chance(0.3) { // cut off from the broker some time before and after
+		if s.chance(0.3) { // cut off from the broker some time before and after
 			f.heldUp[p.name] = true
-			after = f.between(0, 2*time.Second)
-			f.At(after+f.o.LeaseDuration+f.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
+			after = s.between(0, 2*time.Second)
+			f.At(after+f.o.LeaseDuration+s.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
 		}
 		f.At(after, func() {
-			p.stall(f.pause())
-			if !p.dead && f.chance(0.3) {
-				p.setClock(-f.between(0, f.o.MaxClockSkew))
+			p.stall(f.pause(s))
+			if !p.dead && s.chance(0.3) {
+				p.setClock(-s.between(0, f.o.MaxClockSkew))
 			}
 		})
 	})
-	f.every(TableCut, func() {
-		p := f.anyone()
-		p.cutOffUntil = f.now + f.between(0, 2*f.o.LeaseDuration)
-		if f.chance(0.5) { // nor of the broker
+	f.every(TableCut, func(s source) {
+		p := f.anyone(s)
+		p.cutOffUntil = f.now + s.between(0, 2*f.o.LeaseDuration)
+		if s.chance(0.5) { // nor of the broker
 			f.heldUp[p.name] = true
-			f.At(p.cutOffUntil-f.now+f.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
+			f.At(p.cutOffUntil-f.now+s.between(0, 30*time.Second), func() { delete(f.heldUp, p.name) })
 		}
 	})
-	f.every(Suspend, func() { f.anyone().suspend(f.pause()) })
-	f.every(ClockForward, func() { f.anyone().setClock(f.between(0, f.o.MaxClockSkew)) })
-	f.every(ClockBack, func() { f.anyone().setClock(-f.between(0, f.o.MaxClockSkew)) })
-	f.every(SameID, func() {
-		p := f.anyone()
+	f.every(Suspend, func(s source) { f.anyone(s).suspend(f.pause(s)) })
+	f.every(ClockForward, func(s source) { f.anyone(s).setClock(s.between(0, f.o.MaxClockSkew)) })
+	f.every(ClockBack, func(s source) { f.anyone(s).setClock(-s.between(0, f.o.MaxClockSkew)) })
+	f.every(SameID, func(s source) {
+		p := f.anyone(s)
 		f.boot(p.relay)
-		if f.chance(0.5) { // its predecessor is to go, as in a rolling update of named instances
-			f.At(f.between(0, 2*f.o.LeaseRenewInterval), func() {
-				if !p.dead && !p.ended && !p.leaving {
-					f.stopGracefully(p)
-				}
-			})
+		if s.chance(0.5) { // its predecessor is to go, as in a rolling update of named instances
+			f.At(s.between(0, 2*f.o.LeaseRenewInterval), func() { f.stopIfAlive(p) })
 		}
 	})
-	f.every(ScaleOut, func() { f.boot(f.newID()) })
-	f.every(ScaleIn, func() {
+	f.every(ScaleOut, func(source) { f.boot(f.newID()) })
+	f.every(ScaleIn, func(s source) {
 		if len(f.processes) > 1 {
-			f.stopGracefully(f.anyone())
+			f.stopGracefully(f.anyone(s))
 		}
 	})
-	f.every(Replacement, f.replaceAll)
-	f.every(BrokerAway, func() {
+	f.every(Replacement, func(source) { f.replaceAll() })
+	f.every(RollingUpdate, f.rollOver)
+	f.every(Crowd, f.crowd)
+	f.every(Burst, func(s source) {
+		for range 200 + s.IntN(600) {
+			f.writers.after(s.between(0, time.Second), f.writers.write)
+		}
+	})
+	f.every(CounterReset, f.writers.setCounterBack)
+	f.every(BrokerAway, func(s source) {
 		f.record("broker", brokerLeft, nil)
 		f.broker.Leave()
-		f.At(f.between(time.Second, 2*time.Minute), f.returnBroker)
+		f.At(s.between(time.Second, 2*time.Minute), f.returnBroker)
 	})
-	f.every(TopicLimitChanges, func() {
-		topic := topics[f.rand.IntN(2)].name
+	f.every(TopicLimitChanges, func(s source) {
+		topic := topics[s.IntN(2)].name
 		f.broker.LimitTopic(topic, lowLimit)
-		f.At(f.between(time.Second, 30*time.Second), func() { f.broker.LimitTopic(topic, 0) })
+		f.At(s.between(time.Second, 30*time.Second), func() { f.broker.LimitTopic(topic, 0) })
 	})
 }
 
 // pause is for how long nothing of a process runs: often for about as long as a
 // lease is valid.
-func (f *fleet) pause() time.Duration {
-	if f.chance(0.5) {
-		return f.between(f.o.LeaseDuration-2*f.o.MaxClockSkew, f.o.LeaseDuration+f.o.MaxClockSkew)
+func (f *fleet) pause(s source) time.Duration {
+	if s.chance(0.5) {
+		return s.between(f.o.LeaseDuration-2*f.o.MaxClockSkew, f.o.LeaseDuration+f.o.MaxClockSkew)
 	}
-	return f.between(time.Second, 2*f.o.LeaseDuration)
+	return s.between(time.Second, 2*f.o.LeaseDuration)
 }
 
 // returnBroker ends the absence of all brokers.
@@ -123,22 +118,22 @@ func (f *fleet) createTopics() {
 	for _, t := range topics {
 		after := time.Duration(0)
 		if t.name == "late" && f.strikes(TopicMissing) {
-			after = f.between(time.Second, f.o.Duration)
+			after = f.dice.of(TopicMissing).between(time.Second, f.o.Duration)
 		}
 		f.At(after, func() { f.broker.CreateTopic(t.name, t.partitions, 0) })
 	}
 }
 
-func (f *fleet) anyone() *process { return f.processes[f.rand.IntN(len(f.processes))] }
+func (f *fleet) anyone(s source) *process { return f.processes[s.IntN(len(f.processes))] }
 
-func (f *fleet) newClock() clock {
+func (f *fleet) newClock(p *process) clock {
 	c := clock{half: f.o.MaxClockSkew / 2, since: f.now}
-	if f.net.rates == (Rates{}) {
+	if f.dice.calm() {
 		return c
 	}
-	c.skew = f.between(-c.half, c.half)
+	c.skew = source{p.Rand("clock")}.between(-c.half, c.half)
 	if f.strikes(ClockDrift) {
-		c.drift = 0.2 * (f.rand.Float64() - 0.5)
+		c.drift = 0.2 * (f.dice.of(ClockDrift).Float64() - 0.5)
 	}
 	return c
 }
@@ -152,20 +147,16 @@ func (f *fleet) stopGracefully(p *process) {
 
 // succeed starts a successor of a process that ends: under the same id, or under
 // a new one, soon or after a while.
-func (f *fleet) succeed(p *process) {
+func (f *fleet) succeed(p *process, s source) {
 	id := f.newID()
-	if p.dead && f.chance(0.5) {
+	if p.dead && s.chance(0.5) {
 		id = p.relay
 	}
-	after := f.between(0, f.o.LeaseDuration)
-	if f.chance(0.3) { // at once, as a supervisor does
-		after = f.between(0, 100*time.Millisecond)
+	after := s.between(0, f.o.LeaseDuration)
+	if s.chance(0.3) { // at once, as a supervisor does
+		after = s.between(0, 100*time.Millisecond)
 	}
-	f.starting++
-	f.At(after, func() {
-		f.starting--
-		f.boot(id)
-	})
+	f.startLater(after, id)
 }
 
 func (f *fleet) replaceAll() {
@@ -178,6 +169,49 @@ func (f *fleet) replaceAll() {
 	}
 }
 
+// rollOver replaces one process after another: either its successor starts first,
+// under a new id, or it stops first, and the successor has its id.
+func (f *fleet) rollOver(s source) {
+	surge, after := s.chance(0.5), time.Duration(0)
+	for _, p := range slices.Clone(f.processes) {
+		if surge {
+			f.startLater(after, f.newID())
+		} else {
+			f.startLater(after+s.between(time.Second, f.o.LeaseRenewInterval+time.Second), p.relay)
+		}
+		f.At(after+s.between(0, time.Second), func() { f.stopIfAlive(p) })
+		after += s.between(time.Second, 2*f.o.LeaseRenewInterval+time.Second)
+	}
+}
+
+// crowd starts so many relays at once that some have no bucket, and stops most of
+// them after a while.
+func (f *fleet) crowd(s source) {
+	for range f.o.Buckets {
+		p := f.boot(f.newID())
+		f.At(s.between(f.o.LeaseRenewInterval, 2*f.o.LeaseDuration), func() {
+			if !f.healed {
+				f.stopIfAlive(p)
+			}
+		})
+	}
+}
+
+func (f *fleet) stopIfAlive(p *process) {
+	if !p.dead && !p.ended && !p.leaving {
+		f.stopGracefully(p)
+	}
+}
+
+// startLater boots a process after a while, without which the run is not over.
+func (f *fleet) startLater(after time.Duration, id string) {
+	f.starting++
+	f.At(after, func() {
+		f.starting--
+		f.boot(id)
+	})
+}
+
 func (f *fleet) newID() string {
 	f.named++
 	return fmt.Sprintf("relay-%d", f.named)
@@ -185,24 +219,25 @@ func (f *fleet) newID() string {
 
 // every lets a fault of a kind happen at random, as many times a minute as its
 // rate says, until the run is healed.
-func (f *fleet) every(kind Fault, do func()) {
-	perMinute := f.net.rates[kind]
+func (f *fleet) every(kind Fault, do func(source)) {
+	perMinute := f.dice.rates[kind]
 	if perMinute <= 0 {
 		return
 	}
 	mean := time.Duration(float64(time.Minute) / perMinute)
+	times := f.dice.kinds[kind]
 	var next func()
 	next = func() {
 		if f.healed {
 			return
 		}
-		if len(f.processes) > 0 {
-			f.note(kind, "world", "")
-			do()
+		if len(f.processes) > 0 && f.dice.counts(kind) {
+			f.dice.note(kind, "world", "")
+			do(f.dice.of(kind))
 		}
-		f.At(f.between(mean/10, 2*mean), next)
+		f.At(times.between(mean/10, 2*mean), next)
 	}
-	f.At(f.between(0, 2*mean), next)
+	f.At(times.between(0, 2*mean), next)
 }
 
 // brokerFaults decide on each produce request and record.
@@ -214,7 +249,7 @@ func (f *fleet) brokerFaults() BrokerFaults {
 			case f.heldUp[r.Owner]:
 				fault.Delay = time.Minute
 			case f.strikes(BrokerDelays):
-				fault.Delay = f.between(time.Second, time.Minute)
+				fault.Delay = f.dice.of(BrokerDelays).between(time.Second, time.Minute)
 			case f.strikes(BrokerTimesOut):
 				fault.LoseRequest = true
 			case f.strikes(BrokerAppendsLate):
@@ -230,7 +265,7 @@ func (f *fleet) brokerFaults() BrokerFaults {
 		Mute: func(publisher.Token) bool { return f.strikes(BrokerMutes) },
 		Reject: func(r publisher.Record) string {
 			if f.writers.poisonous(r) {
-				f.note(BrokerRejects, "broker", r.Topic)
+				f.dice.note(BrokerRejects, "broker", r.Topic)
 				return "INVALID_RECORD"
 			}
 			return ""
@@ -248,7 +283,7 @@ const forgottenAfter = 5 * time.Second
 func (f *fleet) heal() {
 	f.record("world", worldHealed, nil)
 	f.healed = true
-	f.net.rates = Rates{}
+	f.dice.rest()
 	clear(f.heldUp)
 	for _, p := range f.processes {
 		p.cutOffUntil = 0
@@ -262,6 +297,7 @@ func (f *fleet) heal() {
 		}
 	}
 	f.writers.stop()
+	f.writers.repairCounters()
 	f.endDoubles()
 	if f.starting == 0 && !slices.ContainsFunc(f.processes, func(p *process) bool { return !p.leaving }) {
 		f.boot(f.newID()) // the last one was scaled in, or lost its id to one that was

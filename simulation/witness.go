@@ -99,7 +99,8 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is rejected again in a request of several", e.Sequence, e.Bucket)
 		}
 		b.shared[e.Sequence] = true
-		if i, known := c.rows[rowName{e.Bucket, e.Sequence}]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) {
+		row := rowName{e.Bucket, e.Sequence}
+		if i, known := c.rows[row]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) && !c.fleet.writers.reused[row] {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is blamed for the rejection of another", e.Sequence, e.Bucket)
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // sent checks a request at the instant at which it really leaves its process.
 // What it returns takes the answer when that has come.
 func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply)) {
+	if p.ended {
+		c.about(p.name, r.ConcernsBucket()).violated("I-33", "%s sends a %s although its relay has ended", p.name, r.RequestName())
+	}
 	w := c.witness(p)
 	switch r := r.(type) {
 	case store.Heartbeat:

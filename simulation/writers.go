@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,14 +22,19 @@ import (
 // since a writer's reservation and commit must come at instants of their own.
 type writers struct {
 	fleet   *fleet
+	rand    source
 	stopped bool
-	open    int // transactions that will commit
+	open    int // transactions that will commit, and repeats that will arrive
 	keys    []writerKey
 	blamed  map[uuid.UUID]bool          // messages that the broker rejects, or did
 	poison  map[uuid.UUID]time.Duration // until when the broker rejects the record
 	// committed are all messages that are in the table or were, in commit order.
 	committed []commit
 	byID      map[uuid.UUID]int // index into committed
+	highest   []int64           // number of each bucket that was ever reserved
+	setBack   bool              // a counter was: numbers may be given out again
+	reused    map[rowName]bool  // numbers that were
+	again     []rowName         // rows that were written once more
 	made      uint64
 }
 
@@ -49,12 +53,23 @@ type commit struct {
 	sequence int64
 	message  outbox.Message
 	at       time.Duration
+	// misnumbered: the counter had been set back, so that others may have had its
+	// number, or higher ones, before it. Nothing is promised for it.
+	misnumbered bool
+}
+
+// transaction is one of a writer's: messages of one key, with consecutive numbers.
+type transaction struct {
+	key      *writerKey
+	messages []outbox.Message
+	bucket   int
+	first    int64
 }
 
 const keysPerTopic = 12
 
 func newWriters(f *fleet) *writers {
-	w := &writers{fleet: f, byID: map[uuid.UUID]int{}, blamed: map[uuid.UUID]bool{}, poison: map[uuid.UUID]time.Duration{}}
+	w := &writers{fleet: f, rand: source{derived(f.o.Seed, "writers")}, highest: make([]int64, f.o.Buckets), reused: map[rowName]bool{}, byID: map[uuid.UUID]int{}, blamed: map[uuid.UUID]bool{}, poison: map[uuid.UUID]time.Duration{}}
 	for _, t := range topics {
 		for k := range keysPerTopic {
 			w.keys = append(w.keys, writerKey{topic: t.name, key: fmt.Appendf(nil, "%s-%d", t.name, k)})
@@ -77,9 +92,9 @@ func (w *writers) start() {
 			return
 		}
 		w.write()
-		w.fleet.At(w.fleet.between(0, 2*mean), next)
+		w.fleet.At(w.rand.between(0, 2*mean), next)
 	}
-	w.fleet.At(w.fleet.between(0, 2*mean), next)
+	w.fleet.At(w.rand.between(0, 2*mean), next)
 }
 
 func (w *writers) stop() { w.stopped = true }
@@ -102,37 +117,21 @@ func (w *writers) guilty(m outbox.Message) bool { return w.blamed[m.ID] }
 
 // write begins one transaction of one to three messages of one key.
 func (w *writers) write() {
-	f := w.fleet
-	k := &w.keys[f.rand.IntN(len(w.keys))]
-	if k.busy {
+	f, x := w.fleet, transaction{key: &w.keys[w.rand.IntN(len(w.keys))]}
+	if x.key.busy {
 		return
 	}
-	messages := make([]outbox.Message, 1+f.rand.IntN(3))
-	for i := range messages {
-		messages[i] = w.message(k)
+	x.messages = make([]outbox.Message, 1+w.rand.IntN(3))
+	for i := range x.messages {
+		x.messages[i] = w.message(x.key)
 	}
-	bucket := messages[0].Bucket(f.o.Buckets)
-	if k.key == nil {
-		messages = messages[:1]
+	if x.key.key == nil {
+		x.messages = x.messages[:1]
 	}
-	k.busy = k.key != nil
-	first := w.reserve(bucket, len(messages))
-	commit := func() {
-		w.open--
-		w.commit(bucket, first, messages)
-		k.busy = false
-	}
-	switch {
-	case !f.chance(f.net.rates[LateCommit]):
-		w.open++
-		f.At(f.between(0, 5*time.Millisecond), commit)
-	case f.chance(0.3): // never committed
-		k.busy = false
-	default: // committed long after later numbers
-		f.note(LateCommit, "writer", "")
-		w.open++
-		f.At(f.between(0, 20*time.Second), commit)
-	}
+	x.bucket = x.messages[0].Bucket(f.o.Buckets)
+	x.key.busy = x.key.key != nil
+	x.first = w.reserve(x.bucket, len(x.messages))
+	w.decide(x)
 }
 
 func (w *writers) message(k *writerKey) outbox.Message {
@@ -142,7 +141,7 @@ func (w *writers) message(k *writerKey) outbox.Message {
 	binary.BigEndian.PutUint64(id[:8], f.o.Seed)
 	binary.BigEndian.PutUint64(id[8:], w.made)
 	m := outbox.Message{ID: id, Topic: k.topic, Key: k.key, CreatedAt: time.Unix(0, int64(epoch+f.now)).UTC()}
-	switch f.rand.IntN(8) {
+	switch w.rand.IntN(8) {
 	case 0: // a tombstone
 	case 1:
 		m.Value = []byte{}
@@ -153,17 +152,17 @@ func (w *writers) message(k *writerKey) outbox.Message {
 		m.Value = fmt.Appendf(nil, "value %d", w.made)
 	}
 	if n := len(k.partitions); n > 0 {
-		m.Partition = &k.partitions[f.rand.IntN(n)]
+		m.Partition = &k.partitions[w.rand.IntN(n)]
 	}
-	switch f.rand.IntN(8) {
+	switch w.rand.IntN(8) {
 	case 0, 1:
 		m.Headers = []outbox.Header{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}}
 	case 2: // the first is replaced, the second is not
 		m.Headers = []outbox.Header{{Key: "x-outbox-message-id", Value: []byte("mine")}, {Key: "X-Outbox-Message-Id", Value: []byte("too")}}
 	}
-	if f.chance(f.net.rates[BrokerRejects]) {
+	if f.dice.roll(BrokerRejects) {
 		w.blamed[id] = true
-		w.poison[id] = f.now + f.between(time.Second, time.Minute)
+		w.poison[id] = f.now + f.dice.of(BrokerRejects).between(time.Second, time.Minute)
 	}
 	return m
 }
@@ -184,37 +183,42 @@ func (w *writers) reserve(bucket, n int) int64 {
 	}
 	var last int64
 	fmt.Sscan(out.Attributes[outbox.AttrSequence].(*types.AttributeValueMemberN).Value, &last)
-	return last - int64(n) + 1
-}
-
-// commit writes the messages in one transaction, and wakes the owner.
-func (w *writers) commit(bucket int, first int64, messages []outbox.Message) {
-	if err := w.put(w.fleet.schema, bucket, first, messages); err != nil {
-		panic(errors.Join(errors.New("a writer's transaction was refused"), err))
+	first := last - int64(n) + 1
+	for sequence := first; sequence <= min(last, w.highest[bucket]); sequence++ {
+		w.reused[rowName{bucket, sequence}] = true
 	}
-	w.fleet.notify(bucket)
+	w.highest[bucket] = max(w.highest[bucket], last)
+	return first
 }
 
 // put writes the messages in one transaction of a writer with a schema of its
-// own.
-func (w *writers) put(schema outbox.Schema, bucket int, first int64, messages []outbox.Message) error {
+// own, under a client request token; empty: none.
+func (w *writers) put(schema outbox.Schema, bucket int, first int64, messages []outbox.Message, token string) error {
 	f := w.fleet
-	var items []types.TransactWriteItem
+	in := &dynamodb.TransactWriteItemsInput{}
+	if token != "" {
+		in.ClientRequestToken = &token
+	}
 	for i, m := range messages {
-		items = append(items, types.TransactWriteItem{Put: &types.Put{
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
 			TableName:                &f.schema.Table,
 			Item:                     schema.EncodeMessage(m, bucket, first+int64(i)),
 			ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
 			ExpressionAttributeNames: map[string]string{"#pk": f.schema.PartitionKey},
 		}})
 	}
-	_, err := f.db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: items})
-	if err != nil {
+	if _, err := f.db.TransactWriteItems(context.Background(), in); err != nil {
 		return err
 	}
+	if _, known := w.byID[messages[0].ID]; known {
+		return nil // repeated
+	}
 	for i, m := range messages {
+		sequence := first + int64(i)
 		w.byID[m.ID] = len(w.committed)
-		w.committed = append(w.committed, commit{bucket: bucket, sequence: first + int64(i), message: m, at: f.now})
+		w.committed = append(w.committed, commit{
+			bucket: bucket, sequence: sequence, message: m, at: f.now, misnumbered: w.reused[rowName{bucket, sequence}],
+		})
 	}
 	f.record("writer", messagesWritten, committed{bucket, first, len(messages)})
 	return nil

@@ -24,6 +24,7 @@ type coordinator struct {
 	buckets   map[int64]*actor.PID // by tenure
 	publisher *actor.PID
 	cancel    [timerKinds]func()
+	finished  *finish // nil: it has not come to its end by itself
 }
 
 // Names of children. A name is unique in the process's life, lest a stale PID
@@ -41,6 +42,10 @@ func (c *coordinator) Receive(ctx actor.Context) {
 		c.perform(ctx, c.core.start(c.runtime.Now()))
 	case *actor.Stopping:
 		c.cancelAll()
+	case *actor.Stopped: // and so has every child: nothing more is sent
+		if c.finished != nil {
+			c.cfg.Ended(c.finished.err)
+		}
 	case *actor.Terminated:
 		c.terminated(ctx, m.Who)
 	case actor.SystemMessage, actor.AutoReceiveMessage:
@@ -91,8 +96,8 @@ func (c *coordinator) perform(ctx actor.Context, effects []effect) {
 		case emit:
 			c.runtime.Emit(e.event)
 		case finish:
+			c.finished = &e
 			ctx.Stop(ctx.Self())
-			c.cfg.Ended(e.err)
 		}
 	}
 }
