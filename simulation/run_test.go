@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -130,12 +132,34 @@ func demandSeen(t *testing.T, seen sights) {
 	}
 }
 
-// The same seed and options give the same run, byte for byte.
+// digestsWanted names the variable under which TestSameSeedSameRun starts its own
+// binary, to print digests instead.
+const digestsWanted = "SIMULATION_DIGESTS"
+
+// The same seed and options give the same run, byte for byte: again, in another
+// process, and with any number of processors.
 func TestSameSeedSameRun(t *testing.T) {
-	for seed := uint64(1); seed <= 5; seed++ {
-		a, b := simulation.Run(stormOptions(seed)), simulation.Run(stormOptions(seed))
-		if a.Digest != b.Digest {
-			t.Errorf("seed %d: digests %s and %s", seed, a.Digest, b.Digest)
+	digests := func() string {
+		var text strings.Builder
+		for seed := uint64(1); seed <= 5; seed++ {
+			fmt.Fprintf(&text, "seed %d: %s\n", seed, simulation.Run(stormOptions(seed)).Digest)
+		}
+		return text.String()
+	}
+	if os.Getenv(digestsWanted) != "" {
+		fmt.Print(digests())
+		return
+	}
+	want := digests()
+	if got := digests(); got != want {
+		t.Errorf("again:\n%swant:\n%s", got, want)
+	}
+	for _, processors := range []string{"1", "3"} {
+		other := exec.Command(os.Args[0], "-test.run", "^TestSameSeedSameRun$")
+		other.Env = append(os.Environ(), digestsWanted+"=1", "GOMAXPROCS="+processors)
+		out, err := other.CombinedOutput()
+		if got, _, _ := strings.Cut(string(out), "PASS"); err != nil || got != want {
+			t.Errorf("in another process with GOMAXPROCS=%s:\n%swant:\n%s(%v)", processors, out, want, err)
 		}
 	}
 }
