@@ -36,7 +36,9 @@ func (e *ItemError) Error() string {
 // does not refuse. Protocol, section 1.
 func (s Schema) EncodeMessage(m Message, bucket int, seq int64) map[string]types.AttributeValue {
 	s = s.WithDefaults()
-	item := s.Key(s.MessagesKey(bucket), SequenceSortKey(seq))
+	item := make(map[string]types.AttributeValue, maxMessageAttributes)
+	item[s.PartitionKey] = &types.AttributeValueMemberS{Value: s.MessagesKey(bucket)}
+	item[s.SortKey] = &types.AttributeValueMemberS{Value: SequenceSortKey(seq)}
 	item[AttrMessageId] = &types.AttributeValueMemberS{Value: m.ID.String()}
 	item[AttrTopic] = &types.AttributeValueMemberS{Value: m.Topic}
 	item[AttrCreatedAtUtc] = number(Ticks(m.CreatedAt))
@@ -55,6 +57,9 @@ func (s Schema) EncodeMessage(m Message, bucket int, seq int64) map[string]types
 	}
 	return item
 }
+
+// maxMessageAttributes is how many attributes a message has when none is absent.
+const maxMessageAttributes = 10
 
 func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
@@ -124,7 +129,9 @@ func (r *itemReader) text(attribute string) string {
 
 func (r *itemReader) sequence(attribute string) int64 {
 	sequence, err := ParseSequence(r.text(attribute))
-	r.require(err == nil, attribute, fmt.Sprintf("is not a sequence number of %d digits", sequenceDigits))
+	if err != nil {
+		r.require(false, attribute, fmt.Sprintf("is not a sequence number of %d digits", sequenceDigits))
+	}
 	return sequence
 }
 
@@ -150,8 +157,9 @@ func (r *itemReader) integer(attribute string, low, high int64) (int64, bool) {
 		return 0, true
 	}
 	i, err := strconv.ParseInt(n.Value, 10, 64)
-	r.require(err == nil && i >= low && i <= high, attribute,
-		fmt.Sprintf("is not a whole number from %d to %d", low, high))
+	if err != nil || i < low || i > high {
+		r.require(false, attribute, fmt.Sprintf("is not a whole number from %d to %d", low, high))
+	}
 	return i, true
 }
 

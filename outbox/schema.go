@@ -131,12 +131,17 @@ func (s Schema) Key(partitionKey, sortKey string) map[string]types.AttributeValu
 
 // SequenceSortKey is the sort key of the message with this number: 19 digits, so that the order of the
 // text is the order of the numbers. Numbers begin at 1.
-func SequenceSortKey(sequence int64) string { return fmt.Sprintf("%0*d", sequenceDigits, sequence) }
+func SequenceSortKey(sequence int64) string {
+	const zeros = "0000000000000000000" // sequenceDigits of them
+	digits := strconv.FormatInt(sequence, 10)
+	return zeros[min(len(digits), len(zeros)):] + digits
+}
 
 // ParseSequence is the number in a message's sort key. Anything but 19 decimal digits that fit an
 // int64 is an error.
 func ParseSequence(sortKey string) (int64, error) {
-	if len(sortKey) != sequenceDigits || strings.Trim(sortKey, "0123456789") != "" {
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	if len(sortKey) != sequenceDigits || strings.ContainsFunc(sortKey, notDigit) {
 		return 0, fmt.Errorf("%q is not a sequence number of %d digits", sortKey, sequenceDigits)
 	}
 	sequence, err := strconv.ParseInt(sortKey, 10, 64)

@@ -1,10 +1,6 @@
 package outbox
 
-import (
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-)
+import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 const (
 	containerBytes = 3 // a list or a map, whatever is in it
@@ -61,12 +57,17 @@ func sum[T any](members []T, size func(T) int) int {
 // numberSize is one byte and one for every two significant digits, begun pairs included: zeros before
 // the first and after the last other digit do not count, nor do sign, point and exponent.
 func numberSize(number string) int {
-	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
-	digits := strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
+	significant, zeros := 0, 0 // zeros: since the last other digit
+	for _, c := range []byte(number) {
+		switch {
+		case c == 'e' || c == 'E':
+			return 1 + (significant+1)/2
+		case c == '0' && significant > 0:
+			zeros++
+		case c >= '1' && c <= '9':
+			significant += zeros + 1
+			zeros = 0
 		}
-		return r
-	}, mantissa)
-	return 1 + (len(strings.Trim(digits, "0"))+1)/2
+	}
+	return 1 + (significant+1)/2
 }

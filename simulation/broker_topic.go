@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
@@ -137,6 +138,9 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 	for _, e := range r.entries {
 		record := BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
 			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token}
+		if len(b.log) == cap(b.log) { // append would grow a long one by a quarter only
+			b.log = slices.Grow(b.log, len(b.log)+1)
+		}
 		b.log = append(b.log, record)
 		partition.end++
 		if b.cfg.Appended != nil {

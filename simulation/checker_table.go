@@ -1,13 +1,12 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/bucketbrigade/relay/outbox"
@@ -19,18 +18,12 @@ type item map[string]string
 
 // item reads an item of the coordination partition; nil: there is none.
 func (c *checker) item(sort string) item {
-	s := c.fleet.schema
-	out, err := c.fleet.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &s.Table, Key: s.Key(s.CoordinationKey(), sort),
-	})
-	if err != nil {
-		panic(err)
-	}
-	if out.Item == nil {
+	stored := c.fleet.db.Peek(c.fleet.schema.Table, c.fleet.schema.CoordinationKey(), sort)
+	if stored == nil {
 		return nil
 	}
-	it := item{}
-	for name, value := range out.Item {
+	it := make(item, len(stored))
+	for name, value := range stored {
 		switch v := value.(type) {
 		case *types.AttributeValueMemberS:
 			it[name] = "S " + v.Value
@@ -49,9 +42,9 @@ func number[T ~int64](n T) string { return "N " + strconv.FormatInt(int64(n), 10
 
 // ticks is a number of the item, and whether it is there.
 func (it item) ticks(name string) (store.Ticks, bool) {
-	var n store.Ticks
-	_, err := fmt.Sscanf(it[name], "N %d", &n)
-	return n, err == nil
+	digits, isNumber := strings.CutPrefix(it[name], "N ")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return store.Ticks(n), isNumber && err == nil
 }
 
 // write is what protocol.md, section 3, says of one write to the coordination
@@ -153,22 +146,17 @@ func (c *checker) present(bucket int, sequence int64) bool {
 // deleted holds what became of a delete against what it is to do: just its rows
 // are gone, but for those that the answer names.
 func (c *checker) deleted(p *process, r store.Delete, reply store.Reply) {
-	s := c.fleet.schema
+	table, messages := c.fleet.schema.Table, c.fleet.schema.MessagesKey(r.Bucket)
 	answer, answered := reply.Result.(store.Deleted)
 	for _, sequence := range r.Sequences {
 		if !c.present(r.Bucket, sequence) {
 			continue
 		}
-		out, err := c.fleet.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-			TableName: &s.Table, Key: s.Key(s.MessagesKey(r.Bucket), outbox.SequenceSortKey(sequence)),
-		})
-		if err != nil {
-			panic(err)
-		}
-		if left := slices.Contains(answer.Unprocessed, sequence); answered && left != (out.Item != nil) {
+		there := c.fleet.db.Peek(table, messages, outbox.SequenceSortKey(sequence)) != nil
+		if left := slices.Contains(answer.Unprocessed, sequence); answered && left != there {
 			c.about(p.name, r.Bucket).violated("I-20", "%s: a delete says of row %d of bucket %d that it is left: %t; it is not so", p.name, sequence, r.Bucket, left)
 		}
-		if out.Item == nil {
+		if !there {
 			i, _ := slices.BinarySearch(c.rowsOf[r.Bucket], sequence)
 			c.rowsOf[r.Bucket] = slices.Delete(c.rowsOf[r.Bucket], i, i+1)
 		}

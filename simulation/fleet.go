@@ -58,6 +58,7 @@ func newFleet(o Options) *fleet {
 	f.db = memtable.New(memtable.Options{
 		Now:         func() time.Duration { return f.now },
 		Unprocessed: func(string, types.WriteRequest) bool { return f.strikes(PartlyProcessed) },
+		SharedReads: true, // nobody changes what was read
 	})
 	if err := store.CreateTable(context.Background(), f.db, f.schema); err != nil {
 		panic(err)

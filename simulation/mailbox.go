@@ -78,7 +78,7 @@ func (m *mailbox) run() {
 	}()
 	switch {
 	case len(m.system) > 0:
-		message, m.system = m.system[0], m.system[1:]
+		message, m.system = first(m.system)
 		switch message.(type) {
 		case *actor.SuspendMailbox:
 			m.suspended = true
@@ -88,9 +88,19 @@ func (m *mailbox) run() {
 			m.invoker.InvokeSystemMessage(message)
 		}
 	case len(m.user) > 0 && !m.suspended:
-		message, m.user = m.user[0], m.user[1:]
+		message, m.user = first(m.user)
 		m.invoker.InvokeUserMessage(message)
 	}
+}
+
+// first takes the first message of a queue. One that is empty then keeps its
+// memory for the next.
+func first(queue []any) (message any, rest []any) {
+	message, queue[0] = queue[0], nil
+	if len(queue) == 1 {
+		return message, queue[:0]
+	}
+	return message, queue[1:]
 }
 
 // maxMailbox bounds every mailbox: senders are bounded, so a deeper one is a

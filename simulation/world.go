@@ -2,10 +2,8 @@ package simulation
 
 import (
 	"container/heap"
-	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"strconv"
 	"time"
 )
 
@@ -24,15 +22,14 @@ type world struct {
 	ready []*mailbox
 	steps uint64
 
-	digest  uint64
+	digest  digest
 	observe func(Event) // nil: nobody
-	line    []byte
 }
 
 func newWorld(seed uint64, observe func(Event)) *world {
 	return &world{
 		rand:    rand.New(rand.NewPCG(seed, 0x62756b6574)),
-		digest:  fnvOffset,
+		digest:  emptyDigest,
 		observe: observe,
 	}
 }
@@ -121,26 +118,10 @@ func (w *world) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(w.rand.Int64N(int64(b-a)+1))
 }
 
-// FNV-1a of 64 bits.
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
-
 // record adds one observable event to the digest, and tells who observes. Detail
 // is nil, or a value that prints alike in every process: no pointers.
 func (w *world) record(who, name string, detail any) {
-	line := strconv.AppendInt(w.line[:0], int64(w.now), 10)
-	line = append(append(line, ' '), who...)
-	line = append(append(line, ' '), name...)
-	if detail != nil {
-		line = fmt.Appendf(line, " %+v", detail)
-	}
-	line = append(line, '\n')
-	w.line = line
-	for _, b := range line {
-		w.digest = (w.digest ^ uint64(b)) * fnvPrime
-	}
+	w.digest = w.digest.numbers(int64(w.now)).texts(who, name).detail(detail)
 	if w.observe != nil {
 		w.observe(Event{At: w.now, Who: who, Name: name, Detail: detail})
 	}

@@ -87,9 +87,13 @@ func (w *writers) repeat(x transaction, s source) {
 
 // putAgain is the SDK's repetition of a put of one message without a
 // transaction: it has no token. When the message was relayed meanwhile, it is in
-// the table again, and is delivered again.
+// the table again, and is delivered again. A put that was refused, for a number in
+// use, was answered, and is not repeated.
 func (w *writers) putAgain(x transaction) {
 	f := w.fleet
+	if _, committed := w.byID[x.messages[0].ID]; !committed {
+		return
+	}
 	_, err := f.db.PutItem(context.Background(), &dynamodb.PutItemInput{
 		TableName:                &f.schema.Table,
 		Item:                     f.schema.EncodeMessage(x.messages[0], x.bucket, x.first),

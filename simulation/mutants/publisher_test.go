@@ -53,6 +53,38 @@ func publishing() []mutant {
 			edits: in(submit, "				r.hold(c.pass)", ""),
 		},
 		{
+			name: "a key on two partitions", breaks: "a row waits for those of its key that are outstanding on another partition", caught: by("I-4"),
+			edits: in(submit, "return k != nil && (k.held == pass || k.outstanding > 0 && k.lane != r.lane)", "return k != nil && k.held == pass"),
+		},
+		{
+			name: "a later tenure does not wait", breaks: "a bucket's records of an earlier tenure end before the next ones are submitted", caught: by("I-4", "I-31", "I-9"),
+			edits: in("actors/publisher/batch.go", "	if b.active == nil {\n		c.begin(b, m)", "	if b.active == nil || b.active.stopped {\n		c.begin(b, m)"),
+		},
+		{
+			name: "abandoned rows are submitted on", breaks: "a bucket that withholds submits nothing", caught: by("I-25", "I-6"),
+			edits: in("actors/publisher/batch.go", "	t.stop()\n	if t.outstanding > 0 {", "	if t.outstanding > 0 {"),
+		},
+		{
+			name: "a shared row passes a careful one", breaks: "shared rows wait until the careful one is through", caught: by("I-4", "I-31", "I-9"),
+			edits: in(submit, "		if t.outstanding > 0 {\n			return pauses // a careful row is outstanding\n		}\n		c.leaveCareful(t)", "		c.leaveCareful(t)"),
+		},
+		{
+			name: "a failed path stays primed", breaks: "a partition on which a record failed is primed again", caught: by("I-4", "I-31"),
+			edits: in(outcome, "		p.path(r.lane.place).primed = false\n", ""),
+		},
+		{
+			name: "what was not sent counts as sent", breaks: "a record that found a full queue keeps no path primed", caught: by("I-4", "I-31"),
+			edits: in(outcome, "		if w := p.path(r.lane.place); w.outstanding == 0 {\n			w.primed = false", "		if w := p.path(r.lane.place); w.outstanding < 0 {\n			w.primed = false"),
+		},
+		{
+			name: "a full queue is left alone for good", breaks: "a producer whose queue was full is tried again", caught: by("I-10", "I-1", "I-29"),
+			edits: in(outcome, "		c.wake(queuePause, queueDue{p.options.Number})\n", ""),
+		},
+		{
+			name: "reports are waited for without an end", breaks: "rows whose reports never come are given up", caught: by("I-26", "I-10", "I-29"),
+			edits: in(producers, "if actors.Elapsed(p.since, c.now) < c.cfg.PurgeDeadline {", "if c.cfg.PurgeDeadline > 0 {"),
+		},
+		{
 			name: "careful rows go together", breaks: "a careful row is alone", caught: by("I-4", "I-31"),
 			edits: []edit{
 				{submit, "	if t.outstanding > 0 {\n		return pauses\n	}\n	if t.careful == nil", "	if t.careful == nil"},
@@ -114,7 +146,7 @@ func layout() []mutant {
 		{
 			name: "numbers without zeros", breaks: "sort keys sort as their numbers do", caught: by("I-4", "I-10", "I-1", "I-20"),
 			edits: []edit{
-				{"outbox/schema.go", `fmt.Sprintf("%0*d", sequenceDigits, sequence)`, `fmt.Sprintf("%d%s", sequence, strings.Repeat(" ", 0*sequenceDigits))`},
+				{"outbox/schema.go", `return zeros[min(len(digits), len(zeros)):] + digits`, `return digits`},
 				{"outbox/schema.go", `if len(sortKey) != sequenceDigits || strings`, `if sequenceDigits < 0 || strings`},
 			},
 		},

@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -21,7 +22,7 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 			return nil, err
 		}
 		out := &dynamodb.BatchWriteItemOutput{UnprocessedItems: make(map[string][]types.WriteRequest)}
-		cost := make(map[string]float64)
+		cost := newBill(in.ReturnConsumedCapacity)
 		for _, w := range writes {
 			if db.options.Unprocessed(w.table, w.request) {
 				out.UnprocessedItems[w.table] = append(out.UnprocessedItems[w.table], cloneRequest(w.request))
@@ -32,9 +33,9 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 				return nil, err
 			}
 			c.apply()
-			cost[w.table] += c.units()
+			cost.add(w.table, c.units())
 		}
-		out.ConsumedCapacity = consumedTables(in.ReturnConsumedCapacity, cost)
+		out.ConsumedCapacity = cost.tables()
 		return out, nil
 	})
 }
@@ -49,11 +50,6 @@ type batchWrite struct {
 // batch makes all writes, or none, of the tables in the order of their names.
 func (db *DB) batch(requests map[string][]types.WriteRequest) ([]batchWrite, error) {
 	var writes []batchWrite
-	type target struct {
-		table string
-		key   key
-	}
-	seen := make(map[target]bool)
 	for _, table := range sortedKeys(requests) {
 		if len(requests[table]) == 0 {
 			return nil, invalid("The batch write request list for a table cannot be null or empty: %s", table)
@@ -63,10 +59,9 @@ func (db *DB) batch(requests map[string][]types.WriteRequest) ([]batchWrite, err
 			if err != nil {
 				return nil, err
 			}
-			if seen[target{table, w.key}] {
+			if slices.ContainsFunc(writes, func(earlier batchWrite) bool { return w.meets(earlier.write) }) {
 				return nil, invalid("Provided list of item keys contains duplicates")
 			}
-			seen[target{table, w.key}] = true
 			writes = append(writes, batchWrite{w, table, request})
 		}
 	}

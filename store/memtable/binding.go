@@ -65,15 +65,11 @@ func (db *DB) bind(names map[string]string, values map[string]types.AttributeVal
 	if values != nil && len(values) == 0 {
 		return nil, invalid("ExpressionAttributeValues must not be empty")
 	}
-	for _, key := range sortedKeys(names) {
-		if !isVariable(key, '#') || names[key] == "" {
-			return nil, invalid("ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
-		}
+	if bad := keysOf(names, func(key string) bool { return !isVariable(key, '#') || names[key] == "" }); len(bad) > 0 {
+		return nil, invalid("ExpressionAttributeNames contains invalid key: Syntax error; key: %q", bad[0])
 	}
-	for _, key := range sortedKeys(values) {
-		if !isVariable(key, ':') {
-			return nil, invalid("ExpressionAttributeValues contains invalid key: Syntax error; key: %q", key)
-		}
+	if bad := keysOf(values, func(key string) bool { return !isVariable(key, ':') }); len(bad) > 0 {
+		return nil, invalid("ExpressionAttributeValues contains invalid key: Syntax error; key: %q", bad[0])
 	}
 	b := &binding{parsed: &db.parsed, names: names}
 	if values != nil {
@@ -170,19 +166,33 @@ func (b *binding) complete() error {
 		}
 		return nil
 	}
-	if unused := b.unused(sortedKeys(b.names), func(u uses) []string { return u.names }); len(unused) > 0 {
+	if unused := keysOf(b.names, func(key string) bool { return !b.usesName(key) }); len(unused) > 0 {
 		return invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {%s}", strings.Join(unused, ", "))
 	}
-	if unused := b.unused(sortedKeys(b.values), func(u uses) []string { return u.values }); len(unused) > 0 {
+	if unused := keysOf(b.values, func(key string) bool { return !b.usesValue(key) }); len(unused) > 0 {
 		return invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {%s}", strings.Join(unused, ", "))
 	}
 	return nil
 }
 
-func (b *binding) unused(keys []string, of func(uses) []string) []string {
-	return slices.DeleteFunc(keys, func(key string) bool {
-		return slices.ContainsFunc(b.used, func(u uses) bool { return slices.Contains(of(u), key) })
-	})
+func (b *binding) usesName(name string) bool {
+	return slices.ContainsFunc(b.used, func(u uses) bool { return slices.Contains(u.names, name) })
+}
+
+func (b *binding) usesValue(value string) bool {
+	return slices.ContainsFunc(b.used, func(u uses) bool { return slices.Contains(u.values, value) })
+}
+
+// keysOf is the keys of which something is true, in ascending order.
+func keysOf[V any](m map[string]V, holds func(key string) bool) []string {
+	var keys []string
+	for key := range m {
+		if holds(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // inParameter names the parameter that an expression's error is about.

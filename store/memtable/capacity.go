@@ -41,11 +41,30 @@ func consumed(wanted types.ReturnConsumedCapacity, table string, units float64) 
 	return nil
 }
 
-// consumedTables reports several tables, in the order of their names.
-func consumedTables(wanted types.ReturnConsumedCapacity, byTable map[string]float64) []types.ConsumedCapacity {
+// bill adds up what a request consumes of each table, if it asks for that.
+type bill struct {
+	wanted  types.ReturnConsumedCapacity
+	byTable map[string]float64 // nil: not wanted
+}
+
+func newBill(wanted types.ReturnConsumedCapacity) bill {
+	if wanted == "" || wanted == types.ReturnConsumedCapacityNone {
+		return bill{}
+	}
+	return bill{wanted, make(map[string]float64)}
+}
+
+func (b bill) add(table string, units float64) {
+	if b.byTable != nil {
+		b.byTable[table] += units
+	}
+}
+
+// tables reports in the order of the tables' names.
+func (b bill) tables() []types.ConsumedCapacity {
 	var all []types.ConsumedCapacity
-	for _, name := range sortedKeys(byTable) {
-		if one := consumed(wanted, name, byTable[name]); one != nil {
+	for _, name := range sortedKeys(b.byTable) {
+		if one := consumed(b.wanted, name, b.byTable[name]); one != nil {
 			all = append(all, *one)
 		}
 	}

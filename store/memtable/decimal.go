@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -51,6 +52,13 @@ func parseDecimal(text string) (decimal, error) {
 		return decimal{}, invalid("Number underflow. Attempting to store a number with magnitude smaller than supported range")
 	}
 	return d, nil
+}
+
+// isPlainInteger tells whether a text, as most are, is a whole number other than
+// zero just as String writes it.
+func isPlainInteger(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && digits[0] != '0' && len(digits) <= maxDigits && allDigits(digits)
 }
 
 // splitExponent cuts "1.5e-3" into "1.5" and -3. Exponents of more than four
@@ -169,6 +177,11 @@ func (d decimal) orderKey() string {
 
 // add returns d + e, exactly, or the service's overflow error.
 func (d decimal) add(e decimal) (decimal, error) {
+	if x, whole := d.whole(); whole {
+		if y, whole := e.whole(); whole {
+			return parseDecimal(strconv.FormatInt(x+y, 10))
+		}
+	}
 	a, b := d.scaled(), e.scaled()
 	scale := min(d.scale(), e.scale())
 	shift(a, d.scale()-scale)
@@ -180,6 +193,23 @@ func (d decimal) add(e decimal) (decimal, error) {
 		return decimal{}, invalid("Number overflow. Attempting to store a number with more than 38 significant digits")
 	}
 	return parseDecimal(result.String())
+}
+
+// whole is the number as an integer, if it is one of at most 18 digits.
+func (d decimal) whole() (n int64, whole bool) {
+	if d.exponent > 18 || d.scale() < 0 {
+		return 0, false
+	}
+	for i := range d.exponent {
+		n *= 10
+		if i < len(d.digits) {
+			n += int64(d.digits[i] - '0')
+		}
+	}
+	if d.negative {
+		n = -n
+	}
+	return n, true
 }
 
 // negated returns -d.

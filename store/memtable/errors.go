@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -86,16 +87,16 @@ type required struct {
 // demand is the SDK's own refusal of a request without a mandatory member; such
 // a request never reaches the service.
 func demand(operation string, fields ...required) error {
+	if !slices.ContainsFunc(fields, func(field required) bool { return !field.given }) {
+		return nil
+	}
 	missing := smithy.InvalidParamsError{Context: operation + "Input"}
 	for _, field := range fields {
 		if !field.given {
 			missing.Add(smithy.NewErrParamRequired(field.name))
 		}
 	}
-	if missing.Len() > 0 {
-		return missing
-	}
-	return nil
+	return missing
 }
 
 // call runs one operation under the lock, so that it happens at one instant.

@@ -3,7 +3,6 @@ package memtable
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,7 +14,7 @@ type fingerprint [sha256.Size]byte
 // fingerprintOf covers all that the parts of a transaction say. Everything is
 // written with its length, so that no two requests run together.
 func fingerprintOf(parts []part) fingerprint {
-	w := fingerprinter{sha256.New()}
+	var w fingerprinter
 	for _, p := range parts {
 		w.text(string(p.kind), aws.ToString(p.table), aws.ToString(p.update),
 			aws.ToString(p.condition.expression), string(p.condition.refusal))
@@ -23,30 +22,35 @@ func fingerprintOf(parts []part) fingerprint {
 		w.names(p.condition.names)
 		w.attributes(p.condition.values)
 	}
-	return fingerprint(w.Sum(nil))
+	return sha256.Sum256(w.written)
 }
 
-type fingerprinter struct{ hash.Hash }
+type fingerprinter struct{ written []byte }
 
-func (w fingerprinter) length(n int) {
-	w.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+func (w *fingerprinter) length(n int) {
+	w.written = binary.LittleEndian.AppendUint64(w.written, uint64(n))
 }
 
-func (w fingerprinter) text(parts ...string) {
+func (w *fingerprinter) text(parts ...string) {
 	for _, part := range parts {
 		w.length(len(part))
-		w.Write([]byte(part))
+		w.written = append(w.written, part...)
 	}
 }
 
-func (w fingerprinter) names(names map[string]string) {
+func (w *fingerprinter) bytes(b []byte) {
+	w.length(len(b))
+	w.written = append(w.written, b...)
+}
+
+func (w *fingerprinter) names(names map[string]string) {
 	w.length(len(names))
 	for _, name := range sortedKeys(names) {
 		w.text(name, names[name])
 	}
 }
 
-func (w fingerprinter) attributes(attributes item) {
+func (w *fingerprinter) attributes(attributes item) {
 	w.length(len(attributes))
 	for _, name := range sortedKeys(attributes) {
 		w.text(name)
@@ -54,7 +58,7 @@ func (w fingerprinter) attributes(attributes item) {
 	}
 }
 
-func (w fingerprinter) value(value types.AttributeValue) {
+func (w *fingerprinter) value(value types.AttributeValue) {
 	w.text(typeName(value))
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
@@ -62,7 +66,7 @@ func (w fingerprinter) value(value types.AttributeValue) {
 	case *types.AttributeValueMemberN:
 		w.text(v.Value)
 	case *types.AttributeValueMemberB:
-		w.text(string(v.Value))
+		w.bytes(v.Value)
 	case *types.AttributeValueMemberBOOL:
 		if v.Value {
 			w.text("true")
@@ -76,7 +80,7 @@ func (w fingerprinter) value(value types.AttributeValue) {
 	case *types.AttributeValueMemberBS:
 		w.length(len(v.Value))
 		for _, element := range v.Value {
-			w.text(string(element))
+			w.bytes(element)
 		}
 	case *types.AttributeValueMemberL:
 		w.length(len(v.Value))

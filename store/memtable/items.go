@@ -6,8 +6,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/bucketbrigade/relay/outbox"
 )
 
 // PutItem stores an item, replacing the one with its key, if the condition
@@ -38,7 +36,7 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 			ConsumedCapacity: consumed(in.ReturnConsumedCapacity, *in.TableName, c.units()),
 		}
 		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes = clone(c.before)
+			out.Attributes = clone(c.before.item)
 		}
 		return out, nil
 	})
@@ -72,7 +70,7 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 			ConsumedCapacity: consumed(in.ReturnConsumedCapacity, *in.TableName, c.units()),
 		}
 		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes = clone(c.before)
+			out.Attributes = clone(c.before.item)
 		}
 		return out, nil
 	})
@@ -129,13 +127,13 @@ func returned(wanted types.ReturnValue, c change, u *update) (item, error) {
 	case "", types.ReturnValueNone:
 		return nil, nil
 	case types.ReturnValueAllOld:
-		return clone(c.before), nil
+		return clone(c.before.item), nil
 	case types.ReturnValueAllNew:
-		return clone(c.after), nil
+		return clone(c.after.item), nil
 	case types.ReturnValueUpdatedOld:
-		return someOrNil(project(c.before, targets)), nil
+		return someOrNil(project(c.before.item, targets)), nil
 	case types.ReturnValueUpdatedNew:
-		return someOrNil(project(c.after, targets)), nil
+		return someOrNil(project(c.after.item, targets)), nil
 	}
 	return nil, invalid("Return values set to invalid value")
 }
@@ -175,18 +173,18 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 		if _, err := w.address(in.Key); err != nil {
 			return nil, err
 		}
-		var found item
+		var found sized
 		if r := t.row(w.key); r != nil {
-			found = r.item
+			found = r.sized
 		}
 		out := &dynamodb.GetItemOutput{ConsumedCapacity: consumed(in.ReturnConsumedCapacity, aws.ToString(in.TableName),
-			readUnits(outbox.ItemSize(found), in.ConsistentRead))}
+			readUnits(found.size, in.ConsistentRead))}
 		switch {
-		case found == nil:
+		case found.item == nil:
 		case paths != nil:
-			out.Item = project(found, paths)
+			out.Item = project(found.item, paths)
 		default:
-			out.Item = clone(found)
+			out.Item = db.outgoing(found.item)
 		}
 		return out, nil
 	})

@@ -29,6 +29,11 @@ type Options struct {
 	// order; the request is the caller's and not to be changed. Default: none.
 	// It is called under the DB's lock and must not call back.
 	Unprocessed func(table string, request types.WriteRequest) bool
+
+	// SharedReads spares GetItem, Query and Scan the copying of whole items:
+	// they return the stored ones, which the caller then must not change.
+	// Default: copies, as over a network.
+	SharedReads bool
 }
 
 // DB is one account's tables in memory. Its methods have the signatures and
@@ -73,6 +78,32 @@ func (db *DB) Items(name string) []map[string]types.AttributeValue {
 		}
 	}
 	return items
+}
+
+// Peek is the item with a key in a table whose keys are texts, nil when there is
+// none or no such table. Sort is empty in a table without a sort key. It is for
+// observers, like Items, but returns the stored item itself: it and its values
+// must not be changed, and stay as they are when the item is replaced.
+func (db *DB) Peek(table, hash, sort string) map[string]types.AttributeValue {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	t, found := db.tables[table]
+	if !found {
+		return nil
+	}
+	r := t.row(key{hash, sort})
+	if r == nil {
+		return nil
+	}
+	return r.item
+}
+
+// outgoing is a stored item as a read returns it.
+func (db *DB) outgoing(stored item) item {
+	if db.options.SharedReads {
+		return stored
+	}
+	return clone(stored)
 }
 
 // table finds a table by the name that a request gives.

@@ -266,3 +266,48 @@ func TestConcurrentCallersEachHappenAtOneInstant(t *testing.T) {
 	all.Wait()
 	wantItems(t, db, row("p", "left", item{"A": num("400")}), row("p", "right", item{"A": num("-400")}))
 }
+
+// An observer sees the item that is there now, and keeps what it saw when the
+// item is replaced.
+func TestPeekShowsTheStoredItem(t *testing.T) {
+	first := row("A", "1", item{"N": num("1")})
+	db := newDB(t, first)
+	seen := db.Peek("outbox", "A", "1")
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String("outbox"), Item: row("A", "1", item{"N": num("2")})}); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(seen, first) {
+		t.Errorf("saw %v, want %v", seen, first)
+	}
+	if now := db.Peek("outbox", "A", "1"); !reflect.DeepEqual(now["N"], num("2")) {
+		t.Errorf("sees %v after the item was replaced", now)
+	}
+	for _, absent := range [][3]string{{"outbox", "A", "2"}, {"outbox", "B", "1"}, {"other", "A", "1"}} {
+		if got := db.Peek(absent[0], absent[1], absent[2]); got != nil {
+			t.Errorf("%v: %v, want nothing", absent, got)
+		}
+	}
+}
+
+// Shared reads return what reads by copy return, and a write leaves it as it was.
+func TestSharedReadsReturnTheSameItems(t *testing.T) {
+	first := row("A", "1", item{"N": num("1"), "L": &types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}})
+	db := newDBWith(t, memtable.Options{SharedReads: true}, types.ScalarAttributeTypeS, first)
+	got, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("outbox"), Key: key("A", "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("outbox"),
+		KeyConditionExpression: aws.String("PK = :pk"), ExpressionAttributeValues: item{":pk": str("A")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("outbox"), Key: key("A", "1"),
+		UpdateExpression: aws.String("SET L[0] = :two, N = :two"), ExpressionAttributeValues: item{":two": num("2")}}); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Item, first) || !reflect.DeepEqual(page.Items, []item{first}) {
+		t.Errorf("read %v and %v, want %v", got.Item, page.Items, first)
+	}
+}

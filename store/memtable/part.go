@@ -30,34 +30,33 @@ func partsOf(items []types.TransactWriteItem) ([]part, error) {
 	}
 	parts := make([]part, len(items))
 	for i, one := range items {
-		given := operations(one)
-		if len(given) != 1 {
+		given := 0
+		if parts[i], given = operation(one); given != 1 {
 			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
-		parts[i] = given[0]
 	}
 	return parts, nil
 }
 
-func operations(one types.TransactWriteItem) []part {
-	var given []part
+// operation reads an item's operation, the last one if several are given.
+func operation(one types.TransactWriteItem) (last part, given int) {
 	if p := one.Put; p != nil {
-		given = append(given, part{putPart, p.TableName, p.Item, nil, conditionParameters{
-			p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ReturnValuesOnConditionCheckFailure}})
+		last, given = part{putPart, p.TableName, p.Item, nil, conditionParameters{
+			p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ReturnValuesOnConditionCheckFailure}}, given+1
 	}
 	if u := one.Update; u != nil {
-		given = append(given, part{updatePart, u.TableName, u.Key, u.UpdateExpression, conditionParameters{
-			u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure}})
+		last, given = part{updatePart, u.TableName, u.Key, u.UpdateExpression, conditionParameters{
+			u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure}}, given+1
 	}
 	if d := one.Delete; d != nil {
-		given = append(given, part{deletePart, d.TableName, d.Key, nil, conditionParameters{
-			d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ReturnValuesOnConditionCheckFailure}})
+		last, given = part{deletePart, d.TableName, d.Key, nil, conditionParameters{
+			d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ReturnValuesOnConditionCheckFailure}}, given+1
 	}
 	if c := one.ConditionCheck; c != nil {
-		given = append(given, part{checkPart, c.TableName, c.Key, nil, conditionParameters{
-			c.ConditionExpression, c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ReturnValuesOnConditionCheckFailure}})
+		last, given = part{checkPart, c.TableName, c.Key, nil, conditionParameters{
+			c.ConditionExpression, c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ReturnValuesOnConditionCheckFailure}}, given+1
 	}
-	return given
+	return last, given
 }
 
 func (p part) write(db *DB) (*write, error) {

@@ -135,9 +135,27 @@ func below(paths []path, first step) []path {
 	return rest
 }
 
-// changed puts a value where the resolved path leads, or takes away what is
-// there when the value is nil. It returns a new container and leaves the old
-// one as it was.
+// alter puts a value where the resolved path leads in the attributes, or takes
+// away what is there when the value is nil. Containers in them are left as they
+// were: changed ones take their places.
+func alter(attributes item, p path, value types.AttributeValue) error {
+	name := p[0].name
+	if len(p) > 1 {
+		child, err := changed(attributes[name], p[1:], value)
+		if err != nil {
+			return err
+		}
+		value = child
+	}
+	if value == nil {
+		delete(attributes, name)
+	} else {
+		attributes[name] = value
+	}
+	return nil
+}
+
+// changed is a new container like the old one but for what alter does to it.
 func changed(container types.AttributeValue, p path, value types.AttributeValue) (types.AttributeValue, error) {
 	switch c := container.(type) {
 	case *types.AttributeValueMemberM:
@@ -145,18 +163,9 @@ func changed(container types.AttributeValue, p path, value types.AttributeValue)
 			break
 		}
 		fields := maps.Clone(c.Value)
-		if len(p) == 1 && value == nil {
-			delete(fields, p[0].name)
-			return &types.AttributeValueMemberM{Value: fields}, nil
+		if err := alter(fields, p, value); err != nil {
+			return nil, err
 		}
-		if len(p) > 1 {
-			child, err := changed(fields[p[0].name], p[1:], value)
-			if err != nil {
-				return nil, err
-			}
-			value = child
-		}
-		fields[p[0].name] = value
 		return &types.AttributeValueMemberM{Value: fields}, nil
 	case *types.AttributeValueMemberL:
 		if p[0].name == "" {

@@ -15,6 +15,7 @@ const maxPage = 1024 * 1024
 
 // page collects what a query or scan found.
 type page struct {
+	db      *DB
 	limit   int // items to evaluate; 0: no limit
 	binding *binding
 	filter  condition // nil: none
@@ -56,7 +57,7 @@ func (p *page) keep(found item) {
 	case p.paths != nil:
 		p.items = append(p.items, project(found, p.paths))
 	default:
-		p.items = append(p.items, clone(found))
+		p.items = append(p.items, p.db.outgoing(found))
 	}
 }
 
@@ -68,7 +69,7 @@ type pageParameters struct {
 	index              *string
 }
 
-func newPage(t *table, b *binding, p pageParameters) (*page, error) {
+func (db *DB) newPage(t *table, b *binding, p pageParameters) (*page, error) {
 	if p.index != nil {
 		return nil, invalid("The table does not have the specified index: %s", *p.index)
 	}
@@ -94,7 +95,7 @@ func newPage(t *table, b *binding, p pageParameters) (*page, error) {
 	if paths == nil && p.selected == types.SelectSpecificAttributes {
 		return nil, invalid("Must specify the ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	}
-	made := &page{limit: int(aws.ToInt32(p.limit)), binding: b, filter: filter, paths: paths}
+	made := &page{db: db, limit: int(aws.ToInt32(p.limit)), binding: b, filter: filter, paths: paths}
 	made.counts = p.selected == types.SelectCount
 	if !made.counts {
 		made.items = []map[string]types.AttributeValue{}
@@ -126,7 +127,7 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPage(t, b, pageParameters{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.IndexName})
+		p, err := db.newPage(t, b, pageParameters{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.IndexName})
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +215,7 @@ func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPage(t, b, pageParameters{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.IndexName})
+		p, err := db.newPage(t, b, pageParameters{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.IndexName})
 		if err != nil {
 			return nil, err
 		}

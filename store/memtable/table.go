@@ -27,11 +27,19 @@ type keyAttribute struct {
 // service; sort is empty in a table without a sort key.
 type key struct{ hash, sort string }
 
-// row is one stored item; size counts by the service's rules.
-type row struct {
-	sort string
+// sized is an item and its size in bytes by the service's rules; the zero value
+// is none.
+type sized struct {
 	item item
 	size int
+}
+
+func measured(attributes item) sized { return sized{attributes, outbox.ItemSize(attributes)} }
+
+// row is one stored item under its sort key.
+type row struct {
+	sort string
+	sized
 }
 
 // partition holds the rows of one partition key.
@@ -160,13 +168,13 @@ func (t *table) rows(hash string) []*row {
 }
 
 // put stores an admitted item under its key, replacing the one before.
-func (t *table) put(k key, attributes item) {
+func (t *table) put(k key, admitted sized) {
 	p, found := t.partitions[k.hash]
 	if !found {
 		p = &partition{}
 		t.partitions[k.hash] = p
 	}
-	stored := &row{sort: k.sort, item: attributes, size: outbox.ItemSize(attributes)}
+	stored := &row{k.sort, admitted}
 	at, found := p.find(k.sort)
 	if found {
 		p.rows[at] = stored

@@ -3,14 +3,13 @@ package memtable
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-
-	"github.com/bucketbrigade/relay/outbox"
 )
 
 // Limits of a transaction.
@@ -83,21 +82,21 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 		if err != nil {
 			return nil, err
 		}
-		cost := make(map[string]float64)
+		cost := newBill(in.ReturnConsumedCapacity)
 		for _, c := range changes {
 			c.apply()
-			cost[c.write.table.name()] += 2 * c.units()
+			cost.add(c.write.table.name(), 2*c.units())
 		}
 		if token != "" {
 			db.tokens.remember(token, transaction{request, now})
 		}
-		return &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: written(in.ReturnConsumedCapacity, cost)}, nil
+		return &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: written(cost)}, nil
 	})
 }
 
 // written reports a transaction's cost, which names the write units again.
-func written(wanted types.ReturnConsumedCapacity, cost map[string]float64) []types.ConsumedCapacity {
-	all := consumedTables(wanted, cost)
+func written(cost bill) []types.ConsumedCapacity {
+	all := cost.tables()
 	for i := range all {
 		all[i].WriteCapacityUnits = aws.Float64(*all[i].CapacityUnits)
 	}
@@ -106,15 +105,15 @@ func written(wanted types.ReturnConsumedCapacity, cost map[string]float64) []typ
 
 // repeated answers a known token: nothing is written, the items are read.
 func repeated(wanted types.ReturnConsumedCapacity, writes []*write) *dynamodb.TransactWriteItemsOutput {
-	cost := make(map[string]float64)
+	cost := newBill(wanted)
 	for _, w := range writes {
 		size := 0
 		if r := w.table.row(w.key); r != nil {
 			size = r.size
 		}
-		cost[w.table.name()] += 2 * units(size, readUnitBytes)
+		cost.add(w.table.name(), 2*units(size, readUnitBytes))
 	}
-	all := consumedTables(wanted, cost)
+	all := cost.tables()
 	for i := range all {
 		all[i].ReadCapacityUnits = aws.Float64(*all[i].CapacityUnits)
 	}
@@ -124,22 +123,16 @@ func repeated(wanted types.ReturnConsumedCapacity, writes []*write) *dynamodb.Tr
 // transaction makes the writes of a request and refuses what the service
 // refuses before it looks at any item.
 func (db *DB) transaction(parts []part) ([]*write, error) {
-	type target struct {
-		table *table
-		key   key
-	}
-	seen := make(map[target]bool, len(parts))
-	writes := make([]*write, len(parts))
-	for i, p := range parts {
+	writes := make([]*write, 0, len(parts))
+	for _, p := range parts {
 		w, err := p.write(db)
 		if err != nil {
 			return nil, err
 		}
-		if seen[target{w.table, w.key}] {
+		if slices.ContainsFunc(writes, w.meets) {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[target{w.table, w.key}] = true
-		writes[i] = w
+		writes = append(writes, w)
 	}
 	return writes, nil
 }
@@ -148,17 +141,20 @@ func (db *DB) transaction(parts []part) ([]*write, error) {
 // all are, with a reason each.
 func tryAll(writes []*write) ([]change, error) {
 	changes := make([]change, len(writes))
-	reasons := make([]types.CancellationReason, len(writes))
+	faults := make([]error, len(writes))
 	refused, size := false, 0
 	for i, w := range writes {
-		c, err := w.try()
-		changes[i], reasons[i] = c, reason(err)
-		refused = refused || err != nil
+		changes[i], faults[i] = w.try()
+		refused = refused || faults[i] != nil
 		if w.next != nil {
-			size += outbox.ItemSize(c.after)
+			size += changes[i].after.size
 		}
 	}
 	if refused {
+		reasons := make([]types.CancellationReason, len(writes))
+		for i, fault := range faults {
+			reasons[i] = reason(fault)
+		}
 		return nil, cancelled(reasons)
 	}
 	if size > maxTransactionBytes {

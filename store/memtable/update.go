@@ -1,6 +1,7 @@
 package memtable
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -149,7 +150,7 @@ func (a action) check(b *binding) error {
 // apply returns the item after the update. All values are taken from the item
 // before it; removals come last, so that list indexes mean the old list.
 func (u *update) apply(before item) (item, error) {
-	var after types.AttributeValue = &types.AttributeValueMemberM{Value: before}
+	after := maps.Clone(before)
 	var removed []path
 	for i, a := range u.actions {
 		if a.kind == removeAction {
@@ -160,18 +161,17 @@ func (u *update) apply(before item) (item, error) {
 		if err != nil {
 			return nil, err
 		}
-		if after, err = changed(after, u.targets[i], value); err != nil {
+		if err := alter(after, u.targets[i], value); err != nil {
 			return nil, err
 		}
 	}
 	slices.SortFunc(removed, comparePaths)
 	for _, target := range slices.Backward(removed) {
-		var err error
-		if after, err = changed(after, target, nil); err != nil {
+		if err := alter(after, target, nil); err != nil {
 			return nil, err
 		}
 	}
-	return after.(*types.AttributeValueMemberM).Value, nil
+	return after, nil
 }
 
 func (u *update) valueOf(a action, before item) (types.AttributeValue, error) {

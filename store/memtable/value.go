@@ -19,16 +19,27 @@ const maxDepth = 32
 // admit copies a caller's attributes into the table's own memory, checks them
 // and writes numbers the service's way.
 func admit(attributes item) (item, error) {
-	admitted := make(item, len(attributes))
-	for _, name := range sortedKeys(attributes) {
-		if name == "" {
-			return nil, invalid("One or more parameter values were invalid: An attribute name may not be empty")
-		}
-		value, err := admitValue(attributes[name], maxDepth)
-		if err != nil {
-			return nil, err
+	if _, found := attributes[""]; found {
+		return nil, invalid("One or more parameter values were invalid: An attribute name may not be empty")
+	}
+	return admitFields(attributes, maxDepth)
+}
+
+// admitFields admits attributes, or the fields of a map. Of several faults it
+// returns that of the first name, whatever the order of the map.
+func admitFields(fields item, depth int) (item, error) {
+	admitted := make(item, len(fields))
+	var fault error
+	var at string
+	for name, value := range fields {
+		value, err := admitValue(value, depth)
+		if err != nil && (fault == nil || name < at) {
+			fault, at = err, name
 		}
 		admitted[name] = value
+	}
+	if fault != nil {
+		return nil, fault
 	}
 	return admitted, nil
 }
@@ -39,6 +50,9 @@ func admitValue(value types.AttributeValue, depth int) (types.AttributeValue, er
 	}
 	switch v := value.(type) {
 	case *types.AttributeValueMemberN:
+		if isPlainInteger(v.Value) {
+			return &types.AttributeValueMemberN{Value: v.Value}, nil
+		}
 		d, err := parseDecimal(v.Value)
 		if err != nil {
 			return nil, err
@@ -59,13 +73,9 @@ func admitValue(value types.AttributeValue, depth int) (types.AttributeValue, er
 		}
 		return &types.AttributeValueMemberL{Value: list}, nil
 	case *types.AttributeValueMemberM:
-		fields := make(item, len(v.Value))
-		for _, name := range sortedKeys(v.Value) {
-			admitted, err := admitValue(v.Value[name], depth-1)
-			if err != nil {
-				return nil, err
-			}
-			fields[name] = admitted
+		fields, err := admitFields(v.Value, depth-1)
+		if err != nil {
+			return nil, err
 		}
 		return &types.AttributeValueMemberM{Value: fields}, nil
 	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:

@@ -1,10 +1,6 @@
 package memtable
 
-import (
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/bucketbrigade/relay/outbox"
-)
+import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 // write is one conditional change of one item: what PutItem, UpdateItem,
 // DeleteItem and the parts of a transaction have in common. It is made
@@ -16,7 +12,7 @@ type write struct {
 	condition condition // nil: none
 	// next is the item after the write, given the one before (nil: none). A nil
 	// result means that there is none afterwards. nil: the item is only checked.
-	next func(before item) (item, error)
+	next func(before sized) (sized, error)
 	// refusal says whether a refusal returns the item.
 	refusal types.ReturnValuesOnConditionCheckFailure
 }
@@ -24,7 +20,7 @@ type write struct {
 // change is a write that was tried and may be applied.
 type change struct {
 	write         *write
-	before, after item
+	before, after sized
 }
 
 // conditionParameters is what every conditional request brings.
@@ -69,10 +65,11 @@ func (db *DB) put(table *string, attributes item, p conditionParameters) (*write
 	if w.key, err = w.table.keyOf(admitted); err != nil {
 		return nil, err
 	}
-	if outbox.ItemSize(admitted) > maxItem {
+	whole := measured(admitted)
+	if whole.size > maxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
-	w.next = func(item) (item, error) { return admitted, nil }
+	w.next = func(sized) (sized, error) { return whole, nil }
 	return w, nil
 }
 
@@ -82,7 +79,7 @@ func (db *DB) delete(table *string, k item, p conditionParameters) (*write, erro
 	if err != nil {
 		return nil, err
 	}
-	w.next = func(item) (item, error) { return nil, nil }
+	w.next = func(sized) (sized, error) { return sized{}, nil }
 	return w, nil
 }
 
@@ -116,21 +113,28 @@ func (db *DB) update(table *string, k item, expression *string, p conditionParam
 	if err != nil {
 		return nil, nil, err
 	}
-	w.next = func(before item) (item, error) {
-		if before == nil {
-			before = keyItem
+	w.next = func(before sized) (sized, error) {
+		if before.item == nil {
+			before = measured(keyItem)
 		}
 		if u == nil {
 			return before, nil
 		}
-		after, err := u.apply(before)
-		if err == nil && outbox.ItemSize(after) > maxItem {
-			err = invalid("Item size to update has exceeded the maximum allowed size")
+		changed, err := u.apply(before.item)
+		if err != nil {
+			return sized{}, err
 		}
-		return after, err
+		after := measured(changed)
+		if after.size > maxItem {
+			return sized{}, invalid("Item size to update has exceeded the maximum allowed size")
+		}
+		return after, nil
 	}
 	return w, u, nil
 }
+
+// meets reports whether two writes are of one item.
+func (w *write) meets(other *write) bool { return w.key == other.key && w.table == other.table }
 
 // address sets the write's key from a Key parameter.
 func (w *write) address(k item) (item, error) {
@@ -146,13 +150,13 @@ func (w *write) address(k item) (item, error) {
 // after the write, without storing it. A refusal is a
 // ConditionalCheckFailedException.
 func (w *write) try() (change, error) {
-	var before item
+	var before sized
 	if r := w.table.row(w.key); r != nil {
-		before = r.item
+		before = r.sized
 	}
-	if w.condition != nil && !w.condition.holds(w.binding, before) {
+	if w.condition != nil && !w.condition.holds(w.binding, before.item) {
 		if w.refusal == types.ReturnValuesOnConditionCheckFailureAllOld {
-			return change{}, conditionFailed(clone(before))
+			return change{}, conditionFailed(clone(before.item))
 		}
 		return change{}, conditionFailed(nil)
 	}
@@ -167,7 +171,7 @@ func (w *write) try() (change, error) {
 func (c change) apply() {
 	switch {
 	case c.write.next == nil:
-	case c.after == nil:
+	case c.after.item == nil:
 		c.write.table.remove(c.write.key)
 	default:
 		c.write.table.put(c.write.key, c.after)
@@ -176,5 +180,5 @@ func (c change) apply() {
 
 // units is what the write costs: by the larger of both items.
 func (c change) units() float64 {
-	return units(max(outbox.ItemSize(c.before), outbox.ItemSize(c.after)), writeUnitBytes)
+	return units(max(c.before.size, c.after.size), writeUnitBytes)
 }
