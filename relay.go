@@ -2,10 +2,9 @@ package relay
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -48,6 +47,7 @@ const stopGrace = 2 * time.Second
 // Relay is one relay. It is safe for concurrent use.
 type Relay struct {
 	cfg         Config
+	newID       func(*rand.Rand) string // nil: the id was configured
 	status      *status
 	started     atomic.Bool
 	coordinator atomic.Pointer[handle]
@@ -66,21 +66,22 @@ func New(cfg Config) (*Relay, error) {
 		return nil, err
 	}
 	cfg = cfg.WithDefaults()
+	r := &Relay{cfg: cfg}
 	if cfg.RelayID == "" {
-		cfg.RelayID = newRelayID()
+		r.newID = newRelayID
+		r.cfg.RelayID = newRelayID(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	}
-	return &Relay{cfg: cfg, status: newStatus(cfg)}, nil
+	r.status = newStatus(r.cfg)
+	return r, nil
 }
 
 // newRelayID is the host's name and a random part.
-func newRelayID() string {
+func newRelayID(r *rand.Rand) string {
 	host, err := os.Hostname()
 	if err != nil || !validRelayID(host) {
 		host = "relay"
 	}
-	var random [4]byte
-	rand.Read(random[:])
-	return host[:min(len(host), 100)] + "-" + hex.EncodeToString(random[:])
+	return fmt.Sprintf("%s-%08x", host[:min(len(host), 100)], r.Uint32())
 }
 
 // Run relays messages until ctx is cancelled, then drains for ShutdownTimeout at
@@ -133,6 +134,7 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 	c := r.cfg
 	return coordinator.Config{
 		Relay:              c.RelayID,
+		NewID:              r.newID,
 		Mode:               string(c.Mode),
 		BucketCount:        c.BucketCount,
 		LeaseDuration:      c.LeaseDuration,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -25,7 +26,7 @@ const (
 // live is the actors' runtime in the real world: the process's clocks, one
 // goroutine a request, protoactor's own dispatcher and mailboxes.
 type live struct {
-	relay     string
+	relay     atomic.Pointer[string] // our id, which changes with RelayRenamed
 	system    *actor.ActorSystem
 	client    *store.Client
 	observers []event.Observer
@@ -48,7 +49,6 @@ var _ actors.Runtime = (*live)(nil)
 func newLive(cfg Config, id string, observers []event.Observer) *live {
 	silent := func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
 	l := &live{
-		relay: id,
 		// protoactor counts dead letters for its log in a goroutine that lasts one
 		// interval; its log is silent here, and a relay that has ended leaves none.
 		system:    actor.NewActorSystem(actor.WithLoggerFactory(silent), actor.WithDeadLetterThrottleInterval(time.Millisecond)),
@@ -57,6 +57,7 @@ func newLive(cfg Config, id string, observers []event.Observer) *live {
 		began:     time.Now(),
 		seed:      rand.Uint64(),
 	}
+	l.relay.Store(&id)
 	l.lanes[store.Messages] = make(chan struct{}, messageRequests)
 	l.lanes[store.Coordination] = make(chan struct{}, cfg.MaxConcurrency)
 	l.timeouts[store.Messages] = messageTimeout
@@ -87,55 +88,52 @@ func (l *live) After(to *actor.PID, d time.Duration, msg any) (cancel func()) {
 // Do implements actors.Runtime.
 func (l *live) Do(to *actor.PID, r store.Request, token uint64) {
 	l.requests.Go(func() {
-		reply, sent := l.send(r)
-		if sent {
-			l.note(r, reply)
+		replied := l.send(r)
+		if !replied.Sent.IsZero() {
+			l.note(replied)
 		}
-		l.system.Root.Send(to, actors.Replied{Token: token, Request: r, Reply: reply.Reply})
+		replied.Token = token
+		l.system.Root.Send(to, replied)
 	})
-}
-
-// timedReply is a reply and how long it took.
-type timedReply struct {
-	store.Reply
-	took time.Duration
 }
 
 // send waits for a place in the request's lane and sends it, unless its deadline
 // has passed by then.
-func (l *live) send(r store.Request) (timedReply, bool) {
+func (l *live) send(r store.Request) actors.Replied {
+	notSent := actors.Replied{Request: r, Reply: store.NotSent(r)}
 	lane := r.Lane()
 	select {
 	case l.lanes[lane] <- struct{}{}:
 		defer func() { <-l.lanes[lane] }()
 	case <-l.ctx.Done():
-		return timedReply{Reply: store.NotSent(r)}, false
+		return notSent
 	}
 	timeout := l.timeouts[lane]
 	if deadline := r.Deadline(); !deadline.IsZero() {
 		left := l.Now().Until(deadline)
 		if left <= 0 {
-			return timedReply{Reply: store.NotSent(r)}, false
+			return notSent
 		}
 		timeout = min(timeout, left)
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, timeout)
 	defer cancel()
-	began := time.Now()
+	sent := l.Now()
 	reply := l.client.Do(ctx, r)
-	return timedReply{Reply: reply, took: time.Since(began)}, true
+	return actors.Replied{Request: r, Reply: reply, Sent: sent, Received: l.Now()}
 }
 
-func (l *live) note(r store.Request, reply timedReply) {
+func (l *live) note(replied actors.Replied) {
+	r := replied.Request
 	l.Emit(event.RequestCompleted{
 		Request:  r.RequestName(),
 		Bucket:   r.ConcernsBucket(),
-		Outcome:  reply.Class.String(),
-		Took:     reply.took,
-		Capacity: reply.Capacity,
+		Outcome:  replied.Reply.Class.String(),
+		Took:     replied.Received.Mono - replied.Sent.Mono,
+		Capacity: replied.Reply.Capacity,
 	})
 	l.mu.Lock()
-	noted := l.failures.Note(r, reply.Reply)
+	noted := l.failures.Note(r, replied.Reply)
 	l.mu.Unlock()
 	for _, e := range noted {
 		l.Emit(e)
@@ -145,9 +143,12 @@ func (l *live) note(r store.Request, reply timedReply) {
 // Emit implements actors.Runtime.
 func (l *live) Emit(e event.Event) {
 	now := time.Now()
-	envelope := event.Envelope{Relay: l.relay, At: now, Elapsed: now.Sub(l.began), Event: e}
+	envelope := event.Envelope{Relay: *l.relay.Load(), At: now, Elapsed: now.Sub(l.began), Event: e}
 	for _, o := range l.observers {
 		o.Observe(envelope)
+	}
+	if renamed, ok := e.(event.RelayRenamed); ok {
+		l.relay.Store(&renamed.Relay)
 	}
 }
 

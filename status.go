@@ -14,13 +14,14 @@ import (
 type Status struct {
 	Relay       string
 	Incarnation string    // empty before Run
-	State       string    // "new", "starting", "ready", "stopping", "stopped"
+	State       string    // "new", "starting", "ready", "withdrawn", "stopping", "stopped"
 	Since       time.Time // of State; zero before Run
 	Mode        Mode
 	Buckets     []BucketStatus // owned ones, ascending
 }
 
-// Ready tells whether the relay has completed a round and does not stop.
+// Ready tells whether the relay has completed a round, and neither stops nor has
+// withdrawn.
 func (s Status) Ready() bool { return s.State == "ready" }
 
 // BucketStatus is what one owned bucket is doing.
@@ -67,6 +68,11 @@ func (s *status) Observe(e event.Envelope) {
 		s.enter("starting", e.At)
 	case event.RelayReady:
 		s.enter("ready", e.At)
+	case event.RelayWithdrawn:
+		s.enter("withdrawn", e.At)
+	case event.RelayRenamed:
+		s.present.Relay, s.present.Incarnation = v.Relay, v.Incarnation
+		s.enter("starting", e.At)
 	case event.RelayStopping:
 		s.enter("stopping", e.At)
 	case event.RelayStopped:

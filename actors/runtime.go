@@ -46,6 +46,9 @@ type Replied struct {
 	Token   uint64
 	Request store.Request
 	Reply   store.Reply
+	// Sent is when the request really left, Received when its answer had come.
+	// Both are zero when it never left.
+	Sent, Received Instant
 }
 
 // StopOnPanic stops an actor that panicked, never restarts it: a restart would

@@ -23,6 +23,28 @@ type RelayStopped struct {
 // this one ends and writes nothing more (protocol.md section 3, Incarnation).
 type RelayReplaced struct{ Incarnation, By string }
 
+// RelayWithdrawn: the relay hands all buckets back and waits, since it would do
+// harm: its clock is wrong (Reason "clock") or it reaches no broker ("brokers").
+// It joins again by itself (protocol.md section 3, Clock guard and Joining).
+type RelayWithdrawn struct {
+	Reason string
+	// Ahead is by how much our clock is ahead, or, negative, behind or went back; 0
+	// with the reason "brokers".
+	Ahead time.Duration
+}
+
+// RelayRenamed: the relay joins, after it has withdrawn or because its clock was
+// wrong at its start, as a new one: with another incarnation, and another id unless
+// that was configured.
+type RelayRenamed struct{ Relay, Incarnation string }
+
+// ClockSkewed: our wall clock differs from the service's by more than half of
+// MaxClockSkew. Nothing is claimed meanwhile.
+type ClockSkewed struct{ Ahead time.Duration } // negative: behind
+
+// ClockRight: the first round in which our wall clock agrees again.
+type ClockRight struct{ Ahead time.Duration } // what is left; negative: behind
+
 // RoundCompleted: one coordination round has read and planned.
 type RoundCompleted struct {
 	Active      int // relays that count, ourselves included
@@ -109,6 +131,10 @@ func (RelayReady) EventName() string          { return "relay.ready" }
 func (RelayStopping) EventName() string       { return "relay.stopping" }
 func (RelayStopped) EventName() string        { return "relay.stopped" }
 func (RelayReplaced) EventName() string       { return "relay.replaced" }
+func (RelayWithdrawn) EventName() string      { return "relay.withdrawn" }
+func (RelayRenamed) EventName() string        { return "relay.renamed" }
+func (ClockSkewed) EventName() string         { return "clock.skewed" }
+func (ClockRight) EventName() string          { return "clock.right" }
 func (RoundCompleted) EventName() string      { return "round.completed" }
 func (HeartbeatRefused) EventName() string    { return "heartbeat.refused" }
 func (HeartbeatAccepted) EventName() string   { return "heartbeat.accepted" }

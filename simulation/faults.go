@@ -31,6 +31,7 @@ const (
 	Suspend                        // a minute: the same, and its monotonic clock stands still meanwhile
 	ClockForward                   // a minute: a wall clock is set forward, within the allowed skew
 	ClockBack                      // a minute: a wall clock is set back, within the allowed skew
+	ClockLeap                      // a minute: a wall clock is set far beyond the allowed skew, for a while
 	ClockDrift                     // of a process: its wall clock drifts across the allowed skew
 	BrokerRejects                  // of a record: rejected for its own sake until all is healed
 	BrokerDelays                   // of a produce request: on its way for up to a minute
@@ -57,7 +58,7 @@ var faultNames = [faultKinds]string{
 	"requestLost", "answerLost", "answerLate", "appliedLate", "throttled", "tableCut", "partlyProcessed", "staleRead",
 	"splitCommit", "pageCut",
 	"abandoned", "lateCommit", "ambiguousCommit", "optimisticRetry", "repeatedPut", "burst", "counterReset",
-	"crash", "stop", "stopMissed", "stall", "suspend", "clockForward", "clockBack", "clockDrift",
+	"crash", "stop", "stopMissed", "stall", "suspend", "clockForward", "clockBack", "clockLeap", "clockDrift",
 	"brokerRejects", "brokerDelays", "brokerTimesOut", "brokerAppendsLate", "brokerFailsOver", "brokerAway",
 	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges",
 	"sameId", "scaleOut", "scaleIn", "replacement", "rollingUpdate", "crowd",
@@ -98,7 +99,7 @@ func Storm() Rates {
 		PartlyProcessed: 0.05, StaleRead: 0.1, SplitCommit: 0.1, PageCut: 0.05,
 		Abandoned: 0.02, LateCommit: 0.03, AmbiguousCommit: 0.02, OptimisticRetry: 0.02, RepeatedPut: 0.02, Burst: 0.2, CounterReset: 0.1,
 		Crash: 0.7, Stop: 0.7, StopMissed: 0.2, Stall: 0.7, Suspend: 0.3,
-		ClockForward: 0.5, ClockBack: 0.5, ClockDrift: 0.3,
+		ClockForward: 0.5, ClockBack: 0.5, ClockLeap: 0.2, ClockDrift: 0.3,
 		BrokerRejects: 0.002, BrokerDelays: 0.005, BrokerTimesOut: 0.01, BrokerAppendsLate: 0.01,
 		BrokerFailsOver: 0.01, BrokerAway: 0.1, QueueFull: 0.01, BrokerMutes: 0.1, BrokerForgets: 0.3,
 		TopicMissing: 0.2, TopicLimitChanges: 0.3,

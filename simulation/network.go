@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -29,6 +30,7 @@ type network struct {
 	timeouts [2]time.Duration
 	late     int      // requests of a script that are still to land
 	lateness lateness // those that are still to land after their senders gave up
+	dateless bool     // answers do not say the time
 	// latency of one way; 0: drawn anew for each.
 	latency time.Duration
 	// scripted takes a request on its way instead of the rates; false: it does not.
@@ -49,17 +51,18 @@ const (
 )
 
 // send takes one request on its way. The answer comes once, unless the process
-// dies.
-func (n *network) send(p *process, r store.Request, answer func(store.Reply)) {
+// dies, with the instant at which the request left; zero: it did not.
+func (n *network) send(p *process, r store.Request, answer func(reply store.Reply, sent actors.Instant)) {
 	l := &p.lanes[r.Lane()]
 	if l.busy >= l.limit {
 		l.waiting = append(l.waiting, func() { n.send(p, r, answer) })
 		return
 	}
 	l.busy++
+	var left actors.Instant
 	done := func(reply store.Reply) {
 		l.busy--
-		answer(reply)
+		answer(reply, left)
 		if len(l.waiting) > 0 {
 			next := l.waiting[0]
 			l.waiting = l.waiting[1:]
@@ -70,6 +73,7 @@ func (n *network) send(p *process, r store.Request, answer func(store.Reply)) {
 		n.reply(p, 0, store.NotSent(r), done)
 		return
 	}
+	left = p.Now()
 	answered := n.sent(p, r)
 	n.route(p, r, func(reply store.Reply) {
 		answered(reply)
@@ -223,8 +227,16 @@ func (n *network) timeout(p *process, r store.Request) time.Duration {
 func (n *network) apply(p *process, r store.Request) store.Reply {
 	n.lateness.land(n.world, p, r)
 	reply := n.applied(p, r, func() store.Reply { return n.client.Do(context.Background(), r) })
+	if !n.dateless {
+		reply.Date = date(n.world.now)
+	}
 	n.world.record(p.name, requestApplied, applied{r.RequestName(), reply.Class, r})
 	return reply
+}
+
+// date is what the service's answers say of the time, in whole seconds.
+func date(now time.Duration) store.Ticks {
+	return store.Instant{Wall: (epoch + now).Truncate(time.Second)}.Ticks()
 }
 
 // reply brings an answer to a process that lives.

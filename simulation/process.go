@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -30,6 +31,7 @@ type process struct {
 	superseded   time.Duration // when a younger process under its id first held one; 0: not yet
 	cutOffUntil  time.Duration // until when no request to the table arrives
 	leaving      bool          // was asked to stop
+	withdrawn    bool          // it has withdrawn, and has not come back yet
 	stalledUntil time.Duration
 	stalled      []*mailbox // with messages, until then
 	lanes        [2]lane
@@ -56,16 +58,21 @@ func (p *process) Rand(name string) *rand.Rand { return derived(p.seed, p.name+"
 // After implements actors.Runtime.
 func (p *process) After(to *actor.PID, d time.Duration, message any) (cancel func()) {
 	e := p.world.schedule(p, d, func() { p.system.Root.Send(to, message) })
+	e.timer = true
 	return func() { e.do = nil }
 }
 
 // Do implements actors.Runtime.
 func (p *process) Do(to *actor.PID, r store.Request, token uint64) {
-	p.net.send(p, r, func(reply store.Reply) {
+	p.net.send(p, r, func(reply store.Reply, sent actors.Instant) {
 		for _, e := range p.failures.Note(r, reply) {
 			p.Emit(e)
 		}
-		p.system.Root.Send(to, actors.Replied{Token: token, Request: r, Reply: reply})
+		replied := actors.Replied{Token: token, Request: r, Reply: reply, Sent: sent}
+		if !sent.IsZero() {
+			replied.Received = p.Now()
+		}
+		p.system.Root.Send(to, replied)
 	})
 }
 
@@ -73,6 +80,12 @@ func (p *process) Do(to *actor.PID, r store.Request, token uint64) {
 func (p *process) Emit(e event.Event) {
 	p.world.record(p.name, e.EventName(), e)
 	p.observe(p, e)
+	switch e := e.(type) {
+	case event.RelayWithdrawn:
+		p.withdrawn = true
+	case event.RelayRenamed:
+		p.relay, p.withdrawn = e.Relay, false
+	}
 }
 
 // Props implements actors.Runtime.
@@ -135,12 +148,27 @@ func (p *process) suspend(d time.Duration) {
 	p.world.record(p.name, processSuspended, paused{d})
 	p.pause(d)
 	p.clock.stood += d
+	for _, e := range p.world.due {
+		if e.host == p && e.timer {
+			e.at += d
+		}
+	}
+	heap.Init(&p.world.due)
 }
 
 // setClock moves the wall clock by d, as far as the allowed skew lets it.
 func (p *process) setClock(d time.Duration) {
 	p.world.record(p.name, processClockSet, clockSet{d})
 	p.clock.set(p.world.now, d)
+}
+
+// leap sets the wall clock by d away from what it would be; 0 sets it right.
+func (p *process) leap(d time.Duration) {
+	if p.dead || p.clock.leap == d {
+		return
+	}
+	p.world.record(p.name, processClockSet, clockSet{d - p.clock.leap})
+	p.clock.leap = d
 }
 
 func (p *process) goOn() {

@@ -126,6 +126,9 @@ func (f *fleet) unsettled() string {
 		if p.leaving || p.stalledUntil > f.now {
 			return p.name + " is still to end, or to go on"
 		}
+		if p.withdrawn {
+			return p.name + " has withdrawn"
+		}
 		held[p.relay] = 0
 	}
 	pending, owned := 0, 0

@@ -26,11 +26,12 @@ type Scenario struct {
 	// Latency of one way to the table; 0: drawn anew for each request.
 	Latency time.Duration
 
-	without map[string]bool // topics that do not exist at the beginning
-	random  bool            // it sets a rate: writers write at random too
-	relays  int             // that start at random instants within the first second
-	steps   []scenarioStep
-	open    bool // ends without healing: the story is over before all is well
+	dateless bool            // the table's answers do not say the time
+	without  map[string]bool // topics that do not exist at the beginning
+	random   bool            // it sets a rate: writers write at random too
+	relays   int             // that start at random instants within the first second
+	steps    []scenarioStep
+	open     bool // ends without healing: the story is over before all is well
 }
 
 // scenarioStep is one line: it waits, and then it does or expects something.

@@ -85,6 +85,8 @@ func (p *scenarioParser) setting(w *words) bool {
 		o.Seed = uint64(w.number("the seed"))
 	case w.has("rate"):
 		o.Rate, s.random = w.rate("the rate"), true
+	case w.has("without dates"):
+		s.dateless = true
 	case w.has("without topic"):
 		s.without[w.take("a topic")] = true
 	case w.has("faults"):

@@ -58,7 +58,7 @@ func newStage(s *Scenario, o Options) *stage {
 	f := newFleet(o)
 	f.primeAfter = publisher.DefaultPrimeAfter
 	t.fleet = f
-	f.net.latency = s.Latency
+	f.net.latency, f.net.dateless = s.Latency, s.dateless
 	f.net.scripted = t.route
 	f.broker.SetFaults(BrokerFaults{Request: t.produce, Reject: t.reject})
 	for _, topic := range topics {

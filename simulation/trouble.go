@@ -61,6 +61,7 @@ func (f *fleet) trouble() {
 	f.every(Suspend, func(s source) { f.anyone(s).suspend(f.pause(s)) })
 	f.every(ClockForward, func(s source) { f.anyone(s).setClock(s.between(0, f.o.MaxClockSkew)) })
 	f.every(ClockBack, func(s source) { f.anyone(s).setClock(-s.between(0, f.o.MaxClockSkew)) })
+	f.every(ClockLeap, f.leap)
 	f.every(SameID, func(s source) {
 		p := f.anyone(s)
 		f.boot(p.relay)
@@ -102,6 +103,29 @@ func (f *fleet) pause(s source) time.Duration {
 		return s.between(f.o.LeaseDuration-2*f.o.MaxClockSkew, f.o.LeaseDuration+f.o.MaxClockSkew)
 	}
 	return s.between(time.Second, 2*f.o.LeaseDuration)
+}
+
+// leap sets a clock so far away that any answer shows it, and right again after some
+// rounds.
+func (f *fleet) leap(s source) {
+	p, least := f.anyone(s), f.o.LeaseRenewInterval/2+f.o.MaxClockSkew+2*time.Second
+	by := s.between(least, 10*least)
+	if s.chance(0.2) {
+		by = s.between(least, 2*time.Hour)
+	}
+	if s.chance(0.5) {
+		by = -by
+	}
+	p.leap(by)
+	f.At(s.between(0, 8*f.o.LeaseRenewInterval), func() { f.setRight(p) })
+}
+
+// setRight ends a leap. What follows from it is still to be seen.
+func (f *fleet) setRight(p *process) {
+	if p.clock.leap != 0 {
+		p.leap(0)
+		f.checker.lastMove = f.now
+	}
 }
 
 // returnBroker ends the absence of all brokers.
@@ -287,6 +311,7 @@ func (f *fleet) heal() {
 	clear(f.heldUp)
 	for _, p := range f.processes {
 		p.cutOffUntil = 0
+		f.setRight(p)
 	}
 	clear(f.writers.poison)
 	f.broker.SetFaults(BrokerFaults{})

@@ -200,9 +200,11 @@ func (w *witness) closed(producer int) {
 }
 
 // leftover is for how long after its bucket's lease was lost a record may be
-// outstanding: the publisher's grace, its deadline for purging, and what timers
-// and messages take.
-const leftover = publisher.DefaultAbandonGrace + publisher.DefaultPurgeDeadline + 2*time.Second
+// outstanding: until a clock that was set is noticed, the publisher's grace, its
+// deadline for purging, and what timers and messages take.
+func (f *fleet) leftover() time.Duration {
+	return f.o.PollInterval + publisher.DefaultAbandonGrace + publisher.DefaultPurgeDeadline + 2*time.Second
+}
 
 // sweep looks, each second, for records that are outstanding although their bucket's lease was
 // lost long ago. They would be appended hours later, behind newer ones.
@@ -224,7 +226,7 @@ func (c *checker) sweep() {
 		for t, s := range w.outstanding {
 			b := &w.buckets[t.Bucket]
 			since := max(b.freeSince, s.at, p.stalledUntil)
-			if !b.heldSince && c.fleet.now-since > leftover {
+			if !b.heldSince && c.fleet.now-since > c.fleet.leftover() {
 				stuck = append(stuck, t)
 			}
 		}

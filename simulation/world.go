@@ -39,6 +39,8 @@ type due struct {
 	at   time.Duration
 	seq  uint64
 	host *process // whose own doing it is: nil for the world's, which no crash stops
+	// timer: it waits by the host's monotonic clock.
+	timer bool
 	do   func()   // nil: cancelled
 }
 

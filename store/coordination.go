@@ -40,12 +40,15 @@ func (c *Client) heartbeat(ctx context.Context, api API, r Heartbeat) Reply {
 		ReturnConsumedCapacity:              types.ReturnConsumedCapacityTotal,
 	})
 	if old, refused := refusedBy(err); refused {
-		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: HeartbeatResult{Previous: c.record(old)}}
+		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: HeartbeatResult{Previous: c.record(old)}, Date: dateOfError(err)}
 	}
 	if err != nil {
 		return failedWrite(r, err)
 	}
-	return Reply{Result: HeartbeatResult{Previous: c.record(out.Attributes)}, Capacity: unitsOf(out.ConsumedCapacity)}
+	return Reply{
+		Result:   HeartbeatResult{Previous: c.record(out.Attributes)},
+		Capacity: unitsOf(out.ConsumedCapacity), Date: dateOf(out.ResultMetadata),
+	}
 }
 
 // record is a relay record as far as it can be read; nil for no item.
@@ -79,7 +82,7 @@ func (c *Client) readCoordination(ctx context.Context, api API, r ReadCoordinati
 	}
 	page := decodeCoordination(c.schema, out.Items)
 	page.Next = stringOf(out.LastEvaluatedKey[c.schema.SortKey])
-	return Reply{Result: page, Capacity: unitsOf(out.ConsumedCapacity)}
+	return Reply{Result: page, Capacity: unitsOf(out.ConsumedCapacity), Date: dateOf(out.ResultMetadata)}
 }
 
 func (c *Client) claim(ctx context.Context, api API, r Claim) Reply {

@@ -45,6 +45,9 @@ type Reply struct {
 	Result any
 	// Capacity is what the service says the request consumed, in units.
 	Capacity float64
+	// Date is the service's own time when it answered a heartbeat or a read of the
+	// coordination partition, in whole seconds, rounded downwards; 0: it did not say.
+	Date Ticks
 }
 
 // HeartbeatResult is the result of a Heartbeat, done or refused.

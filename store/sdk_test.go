@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -163,5 +164,39 @@ func TestTimeoutOfTheSDK(t *testing.T) {
 	}
 	if reply := over(&wire{}).Do(ctx, store.Fetch{Limit: 1}); reply.Class != store.Retriable {
 		t.Errorf("a read: got %s, %v", reply.Class, reply.Err)
+	}
+}
+
+// An answer to a heartbeat or to the coordination read has the service's time, be
+// it good news or a refusal.
+func TestDateOfAnswers(t *testing.T) {
+	dated := func(next answer) answer {
+		return func() (*http.Response, error) {
+			response, err := next()
+			response.Header.Set("Date", "Thu, 01 Jan 2026 00:01:30 GMT")
+			return response, err
+		}
+	}
+	ok := respond(200, map[string]any{})
+	refused := refusal(400, "ConditionalCheckFailedException", nil)
+	reset := broken(&net.OpError{Op: "read", Err: syscall.ECONNRESET})
+	beat := store.Heartbeat{Relay: "A", Incarnation: "A1", LastSeen: 5}
+	when := store.Ticks(outbox.Ticks(time.Date(2026, 1, 1, 0, 1, 30, 0, time.UTC)))
+	for name, test := range map[string]struct {
+		request store.Request
+		answers []answer
+		want    store.Ticks
+	}{
+		"a heartbeat":              {beat, []answer{dated(ok)}, when},
+		"a refused heartbeat":      {beat, []answer{dated(refused)}, when},
+		"a read":                   {store.ReadCoordination{}, []answer{dated(ok)}, when},
+		"a read that was repeated": {store.ReadCoordination{}, []answer{reset, dated(ok)}, when},
+		"an answer without a date": {store.ReadCoordination{}, []answer{ok}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if reply := over(&wire{answers: test.answers}).Do(t.Context(), test.request); reply.Date != test.want {
+				t.Errorf("got %v, want %v", reply.Date, test.want)
+			}
+		})
 	}
 }

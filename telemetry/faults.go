@@ -48,6 +48,10 @@ func faultTable() []fault {
 	return []fault{
 		{begins[event.HeartbeatRefused](ofRelay), []ending{
 			endedBy[event.HeartbeatAccepted](ofRelay)}},
+		{begins[event.ClockSkewed](ofRelay), []ending{
+			endedBy[event.ClockRight](ofRelay)}},
+		{begins[event.RelayWithdrawn](ofRelay), []ending{
+			endedBy[event.RelayRenamed](ofRelay)}},
 		{begins[event.StoreUnavailable](ofRelay), []ending{
 			endedBy[event.StoreAvailable](ofRelay)}},
 		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{

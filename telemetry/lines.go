@@ -85,6 +85,22 @@ func relayLines() []line {
 				f.text("incarnation", e.Incarnation)
 				f.text("replacedBy", e.By)
 			}),
+		on(zerolog.ErrorLevel, "The relay has withdrawn: it hands its buckets back and waits.",
+			func(f facts, e event.RelayWithdrawn) {
+				f.text("reason", e.Reason)
+				if e.Ahead != 0 {
+					f.duration("ahead", e.Ahead)
+				}
+			}),
+		on(zerolog.WarnLevel, "The relay joins anew.",
+			func(f facts, e event.RelayRenamed) {
+				f.text("as", e.Relay)
+				f.text("incarnation", e.Incarnation)
+			}),
+		on(zerolog.WarnLevel, "The relay's clock is wrong: it claims nothing.",
+			func(f facts, e event.ClockSkewed) { f.duration("ahead", e.Ahead) }),
+		on(zerolog.WarnLevel, "The relay's clock is right again.",
+			func(f facts, e event.ClockRight) { f.duration("ahead", e.Ahead) }),
 		on(zerolog.TraceLevel, "A coordination round is completed.",
 			func(f facts, e event.RoundCompleted) {
 				f.number("active", e.Active)

@@ -62,10 +62,13 @@ func (c *core) claim(round Round) {
 	})
 }
 
-// keep extends the lease under the expiry that was seen, unless that would move
-// it backwards: then nothing is sent, and nothing is published until our clock
+// keep extends the lease under the expiry that was seen. It does not with a clock
+// that is ahead, nor when that would move the expiry backwards: then nothing is sent, and nothing is published until our clock
 // has passed what was withheld (protocol.md section 3, step 3).
 func (c *core) keep(round Round) {
+	if round.Ahead {
+		return
+	}
 	expires := c.expiry(round)
 	if expires < c.lease.seen {
 		if c.lease.barrier == 0 {
@@ -231,8 +234,10 @@ func (c *core) leaseWritten(r store.Request) {
 // confirmed: a claim or keep was applied.
 func (c *core) confirmed(expires store.Ticks) {
 	c.lease.seen = expires
-	c.lease.validUntil = c.lease.round.Now.Add(c.cfg.LeaseDuration - c.cfg.MaxClockSkew)
-	c.arm(lapseTimer, max(0, c.now.Until(c.lease.validUntil))+time.Millisecond, 0)
+	if !c.lease.round.Off {
+		c.lease.validUntil = c.lease.round.Now.Add(c.cfg.LeaseDuration - c.cfg.MaxClockSkew)
+		c.watchLease()
+	}
 	if c.machine.In(fsm.Claiming) {
 		c.fire(fsm.Claimed)
 		c.emit(event.BucketClaimed{Bucket: c.cfg.Bucket, Claim: c.cfg.Claim, Resumed: c.lease.resuming})
@@ -276,13 +281,24 @@ func (c *core) start() {
 	c.arm(pollTimer, c.cfg.PollInterval, c.cfg.PollInterval/2)
 }
 
+// watchLease looks again when local validity has ended. A clock that is set, or a
+// machine that was suspended, may end it sooner than the timer: as long as the
+// publisher has rows, which go out by themselves, that is looked for.
+func (c *core) watchLease() {
+	wait := max(0, c.now.Until(c.lease.validUntil)) + time.Millisecond
+	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
+		wait = min(wait, c.cfg.PollInterval)
+	}
+	c.arm(lapseTimer, wait, 0)
+}
+
 // lapse: local validity may have ended.
 func (c *core) lapse() {
 	if c.lease.validUntil.IsZero() {
 		return
 	}
 	if c.valid() { // by neither clock yet
-		c.arm(lapseTimer, c.now.Until(c.lease.validUntil)+time.Millisecond, 0)
+		c.watchLease()
 		return
 	}
 	c.withhold("lease lapsed")

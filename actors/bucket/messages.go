@@ -38,6 +38,10 @@ type Round struct {
 	// ReadAt is the instant at which the round's read was sent. A lease write
 	// that was under way at or after it may be missing from what was read.
 	ReadAt actors.Instant
+	// Off: the relay's clock is wrong, or nobody knows. A keep does not extend local
+	// validity, and none is sent while the clock is, or may be, Ahead (protocol.md
+	// section 3, Clock guard).
+	Off, Ahead bool
 }
 
 // Commands.

@@ -33,6 +33,7 @@ func (c *core) publish(solid int) {
 		return
 	}
 	b.submittedAt = c.now
+	c.watchLease()
 	c.tellPublisher(publisher.Publish{
 		Bucket:   c.cfg.Bucket,
 		Batch:    b.number,

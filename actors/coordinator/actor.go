@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -9,6 +10,7 @@ import (
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // New makes the producer of a relay's coordinator.
@@ -21,6 +23,7 @@ type coordinator struct {
 	cfg       Config
 	runtime   actors.Runtime
 	core      *core
+	rand      *rand.Rand
 	buckets   map[int64]*actor.PID // by tenure
 	publisher *actor.PID
 	cancel    [timerKinds]func()
@@ -38,7 +41,9 @@ const (
 func (c *coordinator) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		c.core = newCore(c.cfg, c.incarnation(ctx))
+		c.rand = c.runtime.Rand(ctx.Self().Id)
+		c.core = newCore(c.cfg, c.incarnation(c.runtime.Now().Ticks()))
+		c.core.rename = c.rename
 		c.perform(ctx, c.core.start(c.runtime.Now()))
 	case *actor.Stopping:
 		c.cancelAll()
@@ -56,9 +61,19 @@ func (c *coordinator) Receive(ctx actor.Context) {
 
 // incarnation names this start of the process: when, and a random part
 // (protocol.md section 3, Incarnation).
-func (c *coordinator) incarnation(ctx actor.Context) string {
-	random := c.runtime.Rand(ctx.Self().Id).Uint32()
-	return fmt.Sprintf("%019d-%08x", c.runtime.Now().Ticks(), random)
+func (c *coordinator) incarnation(began store.Ticks) string {
+	return fmt.Sprintf("%019d-%08x", began, c.rand.Uint32())
+}
+
+// rename is the core's: a higher incarnation, also when our clock was ahead before.
+func (c *coordinator) rename(now actors.Instant, before identity) identity {
+	var began store.Ticks
+	fmt.Sscanf(before.incarnation, "%d", &began)
+	next := identity{relay: before.relay, incarnation: c.incarnation(max(now.Ticks(), began+1))}
+	if c.cfg.NewID != nil {
+		next.relay = c.cfg.NewID(c.rand)
+	}
+	return next
 }
 
 // terminated tells the core of a dead child through our own mailbox, behind what
@@ -105,7 +120,7 @@ func (c *coordinator) perform(ctx actor.Context, effects []effect) {
 func (c *coordinator) spawnBucket(ctx actor.Context, e spawn) {
 	cfg := c.cfg.Bucket
 	cfg.Bucket, cfg.Claim = e.bucket, e.tenure
-	cfg.BucketCount, cfg.Relay, cfg.Incarnation = c.cfg.BucketCount, c.cfg.Relay, c.core.incarnation
+	cfg.BucketCount, cfg.Relay, cfg.Incarnation = c.cfg.BucketCount, c.core.id.relay, c.core.id.incarnation
 	cfg.Coordinator, cfg.Publisher = ctx.Self(), c.publisher
 	pid := c.spawn(ctx, bucket.New(cfg, c.runtime), fmt.Sprintf("%s-%d-%d", bucketName, e.bucket, e.tenure))
 	c.buckets[e.tenure] = pid

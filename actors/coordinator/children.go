@@ -71,7 +71,7 @@ func (c *core) drop(b int, tenure int64) {
 	}
 	k.tenure, k.quiesced, k.asked = 0, false, false
 	c.effects = append(c.effects, forget{tenure})
-	if c.state == stopping {
+	if c.leaving() {
 		c.stopStep()
 	}
 }
@@ -103,7 +103,7 @@ func (c *core) quiesced(m bucket.Quiesced) {
 	}
 	k.quiesced = true
 	c.busy--
-	if c.state == stopping {
+	if c.leaving() {
 		c.stopStep()
 	}
 }

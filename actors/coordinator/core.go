@@ -18,20 +18,36 @@ const (
 	starting state = "starting" // neither table nor broker may have been reached yet
 	active   state = "active"
 	standby  state = "standby" // no share, and nothing held
-	stopping state = "stopping"
-	stopped  state = "stopped"
+	// withdrawn: as if stopped, until the relay can be trusted to take part again.
+	withdrawn state = "withdrawn"
+	stopping  state = "stopping"
+	stopped   state = "stopped"
 )
+
+// identity is what the relay is known by in the table.
+type identity struct{ relay, incarnation string }
 
 // core is the coordinator without I/O: a message in, effects out.
 type core struct {
-	cfg         Config
-	incarnation string
-	state       state
+	cfg   Config
+	id    identity
+	state state
+
+	// rename gives a relay that joins anew an incarnation that is higher than the
+	// one before, and an id of its own unless that was configured.
+	rename func(now actors.Instant, before identity) identity
 
 	began     actors.Instant
-	tableRead bool // starting: the coordination partition was read once
-	connected bool // a broker was reached
-	failed    int  // reads that failed in a row while starting
+	ready     bool           // a round was completed since it began, or came back
+	tableRead bool           // starting: the coordination partition was read once
+	connected bool           // a broker was reached
+	cutOff    actors.Instant // since when no broker is; zero: none was yet
+	failed    int            // reads that failed in a row while starting
+
+	guard     guard
+	skewed    bool          // our clock is off, and that was said
+	offRounds int           // in a row
+	wentBack  time.Duration // our wall clock's step, by more than LeaseDuration; 0: none
 
 	round      round
 	rounds     uint64      // completed
@@ -65,14 +81,16 @@ type child struct {
 
 func newCore(cfg Config, incarnation string) *core {
 	return &core{
-		cfg: cfg, incarnation: incarnation, state: starting, children: make([]child, cfg.BucketCount),
+		cfg: cfg, id: identity{cfg.Relay, incarnation}, state: starting, children: make([]child, cfg.BucketCount),
+		guard: guard{limit: cfg.Bucket.MaxClockSkew / 2},
 	}
 }
 
 // start is the core's first step.
 func (c *core) start(now actors.Instant) []effect {
 	c.now, c.began, c.effects = now, now, c.effects[:0]
-	c.emit(event.RelayStarted{Incarnation: c.incarnation})
+	c.guard.look(now)
+	c.emit(event.RelayStarted{Incarnation: c.id.incarnation})
 	c.openPublisher()
 	c.beginRound()
 	return c.effects
@@ -85,6 +103,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	if c.state == stopped {
 		return nil
 	}
+	c.lookAtClock()
 	switch m := message.(type) {
 	case Stop:
 		c.beginStop(nil)
@@ -95,7 +114,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case publisher.Connected:
 		c.reached()
 	case publisher.Disconnected:
-		c.connected = false
+		c.disconnected()
 	case bucket.Quiesced:
 		c.quiesced(m)
 	case bucket.Mismatched:
@@ -140,6 +159,7 @@ func (c *core) timer(message any) {
 
 // replied sorts a reply by its token; one that nobody waits for is ignored.
 func (c *core) replied(m actors.Replied) {
+	c.guard.heard(m)
 	switch {
 	case m.Token == 0:
 	case m.Token == c.round.token:
@@ -156,8 +176,14 @@ func (c *core) replied(m actors.Replied) {
 // reached: a broker answers. A relay that waited for one goes on at once.
 func (c *core) reached() {
 	c.connected = true
-	if c.state == starting && c.tableRead && c.round.token == 0 {
+	if c.state == starting && c.tableRead && c.round.token == 0 || c.away() && c.round.token == 0 {
 		c.beginRound()
+	}
+}
+
+func (c *core) disconnected() {
+	if c.connected {
+		c.connected, c.cutOff = false, c.now
 	}
 }
 
@@ -184,9 +210,9 @@ func (c *core) mismatched(m bucket.Mismatched) {
 
 // replaced: another process runs under our id. Nothing more is written.
 func (c *core) replaced(by string) {
-	c.emit(event.RelayReplaced{Incarnation: c.incarnation, By: by})
+	c.emit(event.RelayReplaced{Incarnation: c.id.incarnation, By: by})
 	c.finish(fmt.Errorf("%w: relay %s: incarnation %s was replaced by %s",
-		ErrReplaced, c.cfg.Relay, c.incarnation, by))
+		ErrReplaced, c.id.relay, c.id.incarnation, by))
 }
 
 // finish ends everything now; leases that were not handed back lapse.

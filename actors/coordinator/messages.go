@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/bucketbrigade/relay/actors/bucket"
@@ -22,7 +23,10 @@ var (
 
 // Config is what the coordinator is told at its birth.
 type Config struct {
-	Relay       string // our relay id, printable ASCII, 1 to 128 characters
+	Relay string // our relay id, printable ASCII, 1 to 128 characters
+	// NewID makes an id for a relay that comes back after it has withdrawn; nil when
+	// the id was configured, and stays.
+	NewID       func(*rand.Rand) string
 	Mode        string // written to our relay record
 	BucketCount int    // 1 to 10,000
 

@@ -26,6 +26,8 @@ type round struct {
 	readAt actors.Instant
 	// mayClaim: our heartbeat was accepted in this round.
 	mayClaim bool
+	silent   bool // it has no heartbeat, since our clock is ahead, or may be
+	clock    clockSaid
 	view     view
 }
 
@@ -47,11 +49,13 @@ func (v *view) add(page store.CoordinationPage) {
 	v.relays = append(v.relays, page.Relays...)
 }
 
-// beginRound starts a round with the heartbeat; while the relay is starting,
-// with the read alone, since it takes no share before it can work (case M-12).
+// beginRound starts a round with the heartbeat. The read alone comes while the
+// relay is starting, since it takes no share before it can work (case M-12), while
+// it has withdrawn, and when its clock is not to be trusted.
 func (c *core) beginRound() {
 	c.round = round{now: c.now, view: c.newView()}
-	if c.state == starting && !(c.tableRead && c.connected) {
+	c.round.silent = c.away() || c.state == starting && !(c.tableRead && c.connected) || c.guard.doubtful(c.now)
+	if c.round.silent {
 		c.read("")
 		return
 	}
@@ -60,8 +64,8 @@ func (c *core) beginRound() {
 	}
 	c.lastBeat = c.now.Ticks()
 	c.round.token = c.do(store.Heartbeat{
-		Relay:       c.cfg.Relay,
-		Incarnation: c.incarnation,
+		Relay:       c.id.relay,
+		Incarnation: c.id.incarnation,
 		Mode:        c.cfg.Mode,
 		LastSeen:    c.lastBeat,
 		NotAfter:    c.now.Add(c.cfg.LeaseRenewInterval),
@@ -100,7 +104,7 @@ func (c *core) roundReplied(m actors.Replied) {
 // nothing. The old record tells of another process under our id.
 func (c *core) beaten(r store.Reply) {
 	result, _ := r.Result.(store.HeartbeatResult)
-	if result.Previous != nil && result.Previous.Incarnation > c.incarnation {
+	if result.Previous != nil && result.Previous.Incarnation > c.id.incarnation {
 		c.replaced(result.Previous.Incarnation)
 		return
 	}
@@ -140,6 +144,7 @@ func (c *core) readFailed(r store.Reply) {
 		c.arm(roundTimer, pause)
 		return
 	}
+	c.judgeClock()
 	for b, k := range c.children {
 		if k.tenure != 0 {
 			c.tell(b, bucket.Carry{Round: c.forBuckets()})
@@ -149,7 +154,7 @@ func (c *core) readFailed(r store.Reply) {
 }
 
 func (c *core) forBuckets() bucket.Round {
-	return bucket.Round{Now: c.round.now, ReadAt: c.round.readAt}
+	return bucket.Round{Now: c.round.now, ReadAt: c.round.readAt, Off: c.round.clock.off, Ahead: c.round.clock.ahead}
 }
 
 func (c *core) reportUnreadable(page store.CoordinationPage) {
@@ -165,25 +170,39 @@ func (c *core) reportUnreadable(page store.CoordinationPage) {
 
 // allRead plans on what was read and carries out our part.
 func (c *core) allRead() {
+	c.judgeClock()
 	if c.state == starting {
 		c.tableRead = true
-		if c.connected {
+		if c.connected && !c.round.clock.off {
 			c.beginRound()
 			return
 		}
-		c.nextRound(everyRound) // the table is read again until a broker is reached
+		c.nextRound(everyRound) // the table is read again until a broker is reached, and our clock is right
 		return
 	}
 	if by := c.successor(); by != "" {
 		c.replaced(by)
 		return
 	}
-	if c.state == stopping {
+	switch {
+	case c.away():
+		c.mayComeBack()
+		return
+	case c.state == stopping || c.state == withdrawn:
 		c.holdAll()
 		c.nextRound(everyRound)
 		return
+	case c.mustWithdraw():
+		return
+	case c.round.clock.off: // nothing is claimed or pruned
+		c.holdAll()
+		c.nextRound(everyRound)
+		return
+	case c.round.silent: // our clock is right after all
+		c.beginRound()
+		return
 	}
-	plan := MakePlan(c.activeRelays(), c.cfg.Relay, c.leaseStates())
+	plan := MakePlan(c.activeRelays(), c.id.relay, c.leaseStates())
 	c.carryOut(plan)
 	c.prune()
 	c.completed(plan)
@@ -195,12 +214,12 @@ func (c *core) allRead() {
 // ours, and the two would take the leases from each other round by round.
 func (c *core) successor() string {
 	for _, r := range c.round.view.relays {
-		if r.ID == c.cfg.Relay && r.Incarnation > c.incarnation {
+		if r.ID == c.id.relay && r.Incarnation > c.id.incarnation {
 			return r.Incarnation
 		}
 	}
 	for _, lease := range c.round.view.leases {
-		if lease != nil && lease.Owner == c.cfg.Relay && lease.Incarnation > c.incarnation {
+		if lease != nil && lease.Owner == c.id.relay && lease.Incarnation > c.id.incarnation {
 			return lease.Incarnation
 		}
 	}
@@ -280,7 +299,7 @@ func (c *core) attend(b int, verdict bucket.Verdict) {
 	}
 }
 
-// holdAll keeps what is still draining while the relay stops.
+// holdAll keeps what is ours, and plans nothing.
 func (c *core) holdAll() {
 	for b, k := range c.children {
 		if k.tenure != 0 {
@@ -301,7 +320,7 @@ func (c *core) prune() {
 		NotAfter: c.round.now.Add(c.cfg.LeaseRenewInterval),
 	}
 	for _, record := range c.round.view.relays {
-		if record.ID == c.cfg.Relay {
+		if record.ID == c.id.relay {
 			continue
 		}
 		if record.LastSeen < r.Dead || record.Stopped != 0 && record.LastSeen < r.Stopped {
@@ -317,7 +336,8 @@ func (c *core) completed(plan Plan) {
 	if plan.StandbyRank >= 0 {
 		c.state = standby
 	}
-	if c.rounds == 0 {
+	if !c.ready {
+		c.ready = true
 		c.emit(event.RelayReady{After: actors.Elapsed(c.began, c.now)})
 	}
 	c.rounds++
@@ -340,7 +360,7 @@ func (c *core) completed(plan Plan) {
 func (c *core) countActive() int {
 	count := 1
 	for _, id := range c.activeRelays() {
-		if id != c.cfg.Relay {
+		if id != c.id.relay {
 			count++
 		}
 	}

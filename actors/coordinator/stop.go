@@ -28,6 +28,7 @@ const (
 	stamping               // our record is marked as stopped
 	reading                // the leases are read
 	freeing                // those that name us are handed back
+	over                   // a relay that has withdrawn waits to come back
 )
 
 // stop is a graceful stop under way.
@@ -44,22 +45,28 @@ type stop struct {
 	asked  int             // bucket actors that were told to hand back and have not ended
 }
 
-// beginStop drains all buckets.
+// beginStop drains all buckets, and ends.
 func (c *core) beginStop(err error) {
 	if c.state == stopping {
 		return
 	}
 	idle := c.state == starting
 	c.state = stopping
-	c.stop = stop{phase: quiescing, err: err, until: c.now.Add(c.cfg.ShutdownTimeout)}
 	c.emit(event.RelayStopping{Err: err})
 	if idle { // nothing was ever written
 		c.finish(err)
 		return
 	}
+	c.drainAll(err)
+}
+
+// drainAll begins to drain all buckets, anew when they are being drained already.
+func (c *core) drainAll(err error) {
+	c.stop = stop{phase: quiescing, err: err, until: c.now.Add(c.cfg.ShutdownTimeout)}
 	c.arm(deadlineTimer, c.cfg.ShutdownTimeout-min(handBack, c.cfg.ShutdownTimeout/4))
-	for b, k := range c.children {
-		if k.tenure != 0 {
+	for b := range c.children {
+		if k := &c.children[b]; k.tenure != 0 {
+			k.asked = false
 			c.tell(b, bucket.Quiesce{})
 		}
 	}
@@ -100,7 +107,7 @@ func (c *core) deadlinePassed() {
 		c.beginHandBack()
 		return
 	}
-	c.finish(c.stop.err)
+	c.handedBack()
 }
 
 // beginHandBack ends the rounds, whose late writes the stamp refuses, and
@@ -118,8 +125,8 @@ func (c *core) beginHandBack() {
 // peers keep reserved for us.
 func (c *core) stamp() {
 	c.stop.stamps++
-	at := max(c.now.Ticks(), c.lastBeat+1)
-	c.stop.token = c.do(store.StampStopped{Relay: c.cfg.Relay, Incarnation: c.incarnation, At: at, NotAfter: c.stop.until})
+	at := max(c.serviceTime(), c.lastBeat+1)
+	c.stop.token = c.do(store.StampStopped{Relay: c.id.relay, Incarnation: c.id.incarnation, At: at, NotAfter: c.stop.until})
 }
 
 func (c *core) stopReplied(m actors.Replied) {
@@ -165,7 +172,7 @@ func (c *core) handBack() {
 	round := bucket.Round{Now: c.now, ReadAt: c.stop.readAt}
 	for b, lease := range c.stop.view.leases {
 		k := &c.children[b]
-		names := lease != nil && lease.Owner == c.cfg.Relay && lease.Incarnation == c.incarnation
+		names := lease != nil && lease.Owner == c.id.relay && lease.Incarnation == c.id.incarnation
 		switch {
 		case k.tenure != 0 && k.quiesced:
 			c.tell(b, bucket.Attend{Round: round, Lease: lease, Verdict: bucket.Yield})
@@ -175,13 +182,13 @@ func (c *core) handBack() {
 			}
 		case k.tenure == 0 && names:
 			token := c.do(store.Release{
-				Bucket: b, Relay: c.cfg.Relay, Seen: lease.Expires, Now: c.now.Ticks(), NotAfter: c.stop.until,
+				Bucket: b, Relay: c.id.relay, Seen: lease.Expires, Now: c.now.Ticks(), NotAfter: c.stop.until,
 			})
 			c.stop.frees[token] = true
 		}
 	}
 	if c.allFreed() {
-		c.finish(c.stop.err)
+		c.handedBack()
 		return
 	}
 	c.arm(repeatTimer, c.cfg.LeaseRenewInterval/2)
@@ -203,9 +210,19 @@ func (c *core) allFreed() bool { return c.stop.asked+len(c.stop.frees) == 0 }
 func (c *core) readAgain() {
 	c.timers[repeatTimer]++
 	if c.stop.reads == maxFinalReads {
-		c.finish(c.stop.err)
+		c.handedBack()
 		return
 	}
 	c.stop.phase = reading
 	c.readLeases("")
+}
+
+// handedBack ends the stop: of a relay that was asked to, or of one that has
+// withdrawn for a while.
+func (c *core) handedBack() {
+	if c.state == withdrawn {
+		c.goAway()
+		return
+	}
+	c.finish(c.stop.err)
 }
