@@ -13,6 +13,7 @@ type clock struct {
 	drift float64       // seconds a second
 	stood time.Duration // for how long the monotonic clock stood still
 	leap  time.Duration // ahead, besides
+	leapt bool          // it has ever
 }
 
 // ahead is by how much the wall clock is ahead of virtual time.

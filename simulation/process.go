@@ -142,7 +142,7 @@ func (p *process) pause(d time.Duration) {
 // suspend is a stall in which the monotonic clock stands still too, as on a
 // machine that sleeps.
 func (p *process) suspend(d time.Duration) {
-	if p.dead || p.stalledUntil > p.world.now {
+	if p.dead || p.stalledUntil > p.world.now || p.clock.leapt {
 		return
 	}
 	p.world.record(p.name, processSuspended, paused{d})
@@ -168,7 +168,7 @@ func (p *process) leap(d time.Duration) {
 		return
 	}
 	p.world.record(p.name, processClockSet, clockSet{d - p.clock.leap})
-	p.clock.leap = d
+	p.clock.leap, p.clock.leapt = d, true
 }
 
 func (p *process) goOn() {

@@ -106,7 +106,8 @@ func (f *fleet) pause(s source) time.Duration {
 }
 
 // leap sets a clock so far away that any answer shows it, and right again after some
-// rounds.
+// rounds. A machine of which the other clock has stood still is spared: with both
+// clocks wrong nobody can know.
 func (f *fleet) leap(s source) {
 	p, least := f.anyone(s), f.o.LeaseRenewInterval/2+f.o.MaxClockSkew+2*time.Second
 	by := s.between(least, 10*least)
@@ -115,6 +116,9 @@ func (f *fleet) leap(s source) {
 	}
 	if s.chance(0.5) {
 		by = -by
+	}
+	if p.clock.stood > 0 {
+		return
 	}
 	p.leap(by)
 	f.At(s.between(0, 8*f.o.LeaseRenewInterval), func() { f.setRight(p) })

@@ -18,6 +18,7 @@ import (
 func TestWhateverComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &whirl{stage: newStage(t, rapid.IntRange(1, 6).Draw(t, "buckets"))}
+		w.dated = rapid.Bool().Draw(t, "dated")
 		w.take(w.core.start(w.instant()))
 		t.Repeat(map[string]func(*rapid.T){
 			"":        func(*rapid.T) { w.judge() },

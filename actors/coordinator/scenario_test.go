@@ -26,7 +26,8 @@ import (
 // table and hands the reply back; "heartbeat unanswered" carries it out and says
 // that nobody knows; "heartbeat lost" only says so; "read throttled", "read
 // denied" and "read missing" say that it was certainly not carried out. The oldest
-// request of that name is meant. Bucket actors and publishers are the test's:
+// request of that name is meant. "wall 41s" sets the wall clock forward, and "dates"
+// lets answers tell the time, which is that of the other clock. Bucket actors and publishers are the test's:
 // "bucket 3 ended", "bucket 3 failed", "bucket 3 quiesced", "bucket 3 mismatched".
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -119,6 +120,8 @@ func (s *stage) act(words []string) {
 		s.pass(s.duration(words[1]))
 	case "wall":
 		s.wall += s.duration(words[1])
+	case "dates": // the service's answers tell the time from here on
+		s.dated = true
 	case "table":
 		s.showTable()
 	default:

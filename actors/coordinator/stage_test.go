@@ -41,6 +41,8 @@ type stage struct {
 	mono, wall time.Duration // since the begin
 	timers     map[timer]due
 	waiting    []do
+	sent       map[uint64]actors.Instant // by token
+	dated      bool                      // answers tell the time, which is that of the monotonic clock
 	buckets    map[int64]int // by tenure
 	did        []string
 	finished   int
@@ -53,7 +55,7 @@ type due struct {
 
 func newStage(t rapid.TB, buckets int) *stage {
 	s := &stage{
-		t: t, timers: map[timer]due{}, buckets: map[int64]int{},
+		t: t, timers: map[timer]due{}, buckets: map[int64]int{}, sent: map[uint64]actors.Instant{},
 		schema: outbox.Schema{Table: "orders", BucketCount: buckets}.WithDefaults(),
 	}
 	s.db = memtable.New(memtable.Options{})
@@ -64,7 +66,13 @@ func newStage(t rapid.TB, buckets int) *stage {
 	s.core = newCore(Config{
 		Relay: "A", Mode: "ordered", BucketCount: buckets,
 		LeaseDuration: 30 * time.Second, LeaseRenewInterval: 10 * time.Second, ShutdownTimeout: 25 * time.Second,
+		Bucket: bucket.Config{MaxClockSkew: 2 * time.Second},
 	}, "A1")
+	renamed := 1
+	s.core.rename = func(_ actors.Instant, before identity) identity {
+		renamed++
+		return identity{before.relay, fmt.Sprintf("A%d", renamed)}
+	}
 	return s
 }
 
@@ -76,6 +84,7 @@ func (s *stage) take(effects []effect) {
 		switch e := e.(type) {
 		case do:
 			s.waiting = append(s.waiting, e)
+			s.sent[e.token] = s.instant()
 		case arm:
 			s.timers[e.timer] = due{s.mono + e.after, e.number}
 		case spawn:
@@ -150,10 +159,16 @@ func (s *stage) end(i int, way string) {
 	default:
 		s.t.Fatalf("a request cannot be %q", way)
 	}
-	s.step(actors.Replied{Token: d.token, Request: d.request, Reply: reply})
+	s.step(actors.Replied{Token: d.token, Request: d.request, Reply: reply, Sent: s.sent[d.token], Received: s.instant()})
 }
 
-func (s *stage) carryOut(r store.Request) store.Reply { return s.client.Do(context.Background(), r) }
+func (s *stage) carryOut(r store.Request) store.Reply {
+	reply := s.client.Do(context.Background(), r)
+	if s.dated {
+		reply.Date = actors.Instant{Wall: (begin + s.mono).Truncate(time.Second)}.Ticks()
+	}
+	return reply
+}
 
 func (s *stage) put(item map[string]types.AttributeValue) {
 	if _, err := s.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &s.schema.Table, Item: item}); err != nil {
@@ -246,12 +261,22 @@ func describeCommand(m any) string {
 	case bucket.Resume:
 		return "resume, " + lease(&m.Lease)
 	case bucket.Attend:
-		return m.Verdict.String() + ", " + lease(m.Lease)
+		return m.Verdict.String() + ", " + lease(m.Lease) + describeClock(m.Round)
 	case bucket.Carry:
-		return "carry"
+		return "carry" + describeClock(m.Round)
 	default:
 		return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", m), "bucket."))
 	}
+}
+
+func describeClock(r bucket.Round) string {
+	switch {
+	case r.Ahead:
+		return ", with a clock that is ahead"
+	case r.Off:
+		return ", with a clock that is off"
+	}
+	return ""
 }
 
 func describeEvent(e event.Event) string {
