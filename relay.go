@@ -140,6 +140,7 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 		LeaseDuration:      c.LeaseDuration,
 		LeaseRenewInterval: c.LeaseRenewInterval,
 		ShutdownTimeout:    c.ShutdownTimeout,
+		MaxConcurrency:     c.MaxConcurrency,
 		Bucket: bucket.Config{
 			BatchSize:          c.BatchSize,
 			MaxBatchBytes:      c.MaxBatchBytes,

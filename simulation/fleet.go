@@ -66,7 +66,7 @@ func newFleet(o Options) *fleet {
 	f.dice = newDice(o, f.record)
 	f.checker = newChecker(f)
 	f.net = &network{
-		world: f.world, client: store.NewClient(f.schema, audit{f.db, f}, audit{f.db, f}), dice: f.dice,
+		world: f.world, meter: newMeter(o.Capacity), client: store.NewClient(f.schema, audit{f.db, f}, audit{f.db, f}), dice: f.dice,
 		sent:     f.checker.sent,
 		applied:  f.checker.applied,
 		timeouts: [2]time.Duration{store.Messages: requestTimeout, store.Coordination: o.LeaseRenewInterval / 2},
@@ -118,7 +118,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 	return coordinator.Config{
 		Relay: p.relay, Mode: "ordered", BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
-		ShutdownTimeout: shutdownTimeout,
+		ShutdownTimeout: shutdownTimeout, MaxConcurrency: maxConcurrency,
 		Bucket: bucket.Config{
 			BatchSize: f.o.BatchSize, MaxBatchBytes: 8 << 20,
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,

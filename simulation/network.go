@@ -27,10 +27,12 @@ type network struct {
 	client *store.Client
 	dice   *dice
 	// timeouts are when a sender gives up, by lane.
-	timeouts [2]time.Duration
-	late     int      // requests of a script that are still to land
-	lateness lateness // those that are still to land after their senders gave up
-	dateless bool     // answers do not say the time
+	timeouts   [2]time.Duration
+	late       int      // requests of a script that are still to land
+	lateness   lateness // those that are still to land after their senders gave up
+	dateless   bool     // answers do not say the time
+	meter      *meter   // of the coordination partition
+	overloaded int      // requests that it had no capacity for
 	// latency of one way; 0: drawn anew for each.
 	latency time.Duration
 	// scripted takes a request on its way instead of the rates; false: it does not.
@@ -118,8 +120,27 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 	case isPaged(r) && n.strikes(PageCut, p, r):
 		w.At(out, func() { n.reply(p, back, n.cut(n.apply(p, r)), done) })
 	default:
-		w.At(out, func() { n.reply(p, back, n.apply(p, r), done) })
+		n.attempt(p, r, 1, timeout, out, back, done)
 	}
+}
+
+// attempt lets the table have a request unless it has no capacity for it, and the
+// SDK repeat it then, for as long as its sender waits.
+func (n *network) attempt(p *process, r store.Request, number int, timeout, out, back time.Duration, done func(store.Reply)) {
+	w := n.world
+	w.At(out, func() {
+		if n.meter.admits(r, w.now) {
+			n.reply(p, back, n.apply(p, r), done)
+			return
+		}
+		n.overloaded++
+		wait := w.between(0, retryPause<<(number-1))
+		if number == attempts || wait > timeout {
+			n.reply(p, back, throttled(r), done)
+			return
+		}
+		n.attempt(p, r, number+1, timeout-wait, back+wait+out, back, done)
+	})
 }
 
 // way is the time of one way, now.
@@ -227,6 +248,7 @@ func (n *network) timeout(p *process, r store.Request) time.Duration {
 func (n *network) apply(p *process, r store.Request) store.Reply {
 	n.lateness.land(n.world, p, r)
 	reply := n.applied(p, r, func() store.Reply { return n.client.Do(context.Background(), r) })
+	n.meter.takes(r, reply.Capacity)
 	if !n.dateless {
 		reply.Date = date(n.world.now)
 	}

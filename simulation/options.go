@@ -26,6 +26,8 @@ type Options struct {
 	MaxClockSkew       time.Duration // default a fifteenth of LeaseDuration
 	PollInterval       time.Duration // default 1 s
 	BatchSize          int           // rows of one fetch; default 500
+	// Capacity is what the coordination partition serves; default: anything.
+	Capacity Capacity
 	// HealWithin is the virtual time, after everything was healed, within which
 	// the outbox must be empty and the split fair; default five lease durations
 	// and two minutes.
@@ -35,6 +37,14 @@ type Options struct {
 	// does not change the run.
 	Observe func(Event)
 }
+
+// Capacity is what one partition of the table serves in a second, in units. One
+// second's worth may come at once; what is over is throttled, and the SDK repeats
+// it twice.
+type Capacity struct{ Read, Write float64 }
+
+// ServiceCapacity is what DynamoDB serves of one partition.
+func ServiceCapacity() Capacity { return Capacity{Read: 3000, Write: 1000} }
 
 // Draw fills each of the relays' settings that is zero with one that the seed
 // draws: leases of 3 to 30 s, so that a short run sees many lease lifetimes,

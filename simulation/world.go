@@ -41,7 +41,7 @@ type due struct {
 	host *process // whose own doing it is: nil for the world's, which no crash stops
 	// timer: it waits by the host's monotonic clock.
 	timer bool
-	do   func()   // nil: cancelled
+	do    func() // nil: cancelled
 }
 
 // dues is a heap by time, and in order of their making at the same time.

@@ -53,6 +53,8 @@ type core struct {
 	rounds     uint64      // completed
 	lastBeat   store.Ticks // LastSeen of the last heartbeat sent
 	refusing   bool        // our heartbeats are refused
+	paced      []int       // buckets that are still to be told of the round
+	inTurn     int         // so many at once
 	children   []child     // by bucket
 	busy       int         // children that have not quiesced
 	worked     bool        // a lease was ours in some round
@@ -151,6 +153,10 @@ func (c *core) timer(message any) {
 	case publisherDue:
 		if m.number == c.timers[publisherTimer] {
 			c.openPublisher()
+		}
+	case paceDue:
+		if m.number == c.timers[paceTimer] {
+			c.holdNext()
 		}
 	default:
 		panic(fmt.Sprintf("coordinator: unknown message %T", message))

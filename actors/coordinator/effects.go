@@ -64,6 +64,7 @@ const (
 	deadlineTimer
 	repeatTimer
 	publisherTimer
+	paceTimer
 	timerKinds
 )
 
@@ -76,6 +77,8 @@ func (t timer) message(number uint64) any {
 		return deadlineDue{number}
 	case repeatTimer:
 		return repeatDue{number}
+	case paceTimer:
+		return paceDue{number}
 	default:
 		return publisherDue{number}
 	}

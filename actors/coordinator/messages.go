@@ -33,6 +33,9 @@ type Config struct {
 	LeaseDuration      time.Duration
 	LeaseRenewInterval time.Duration // at most a third of LeaseDuration
 	ShutdownTimeout    time.Duration // for a graceful stop, all in all
+	// MaxConcurrency is how many coordination requests are under way at once, and so
+	// how many leases are kept at a time.
+	MaxConcurrency int
 
 	// Bucket is the template of each bucket actor's configuration.
 	Bucket    bucket.Config
@@ -59,6 +62,7 @@ type (
 	deadlineDue  struct{ number uint64 } // a phase of stopping must end
 	repeatDue    struct{ number uint64 } // a step of stopping is tried again
 	publisherDue struct{ number uint64 } // a dead publisher is replaced
+	paceDue      struct{ number uint64 } // the next leases are kept
 
 	// childDied and publisherDied follow protoactor's Terminated, behind what
 	// the child itself has sent before.

@@ -53,7 +53,7 @@ func (v *view) add(page store.CoordinationPage) {
 // relay is starting, since it takes no share before it can work (case M-12), while
 // it has withdrawn, and when its clock is not to be trusted.
 func (c *core) beginRound() {
-	c.round = round{now: c.now, view: c.newView()}
+	c.round, c.paced = round{now: c.now, view: c.newView()}, nil
 	c.round.silent = c.away() || c.state == starting && !(c.tableRead && c.connected) || c.guard.doubtful(c.now)
 	if c.round.silent {
 		c.read("")
@@ -264,18 +264,17 @@ func (c *core) leaseStates() []LeaseState {
 func (c *core) carryOut(plan Plan) {
 	c.worked = c.worked || len(plan.Keep) > 0
 	planned := make([]bool, len(c.children))
-	for _, b := range plan.Keep {
+	for _, b := range append(plan.Keep, plan.Release...) {
 		planned[b] = true
-		c.attend(b, bucket.Hold)
-	}
-	for _, b := range plan.Release {
-		planned[b] = true
-		c.attend(b, bucket.Yield)
 	}
 	for b, k := range c.children {
 		if k.tenure != 0 && !planned[b] { // not ours by this read
 			c.attend(b, bucket.Hold)
 		}
+	}
+	c.hold(plan.Keep)
+	for _, b := range plan.Release {
+		c.attend(b, bucket.Yield)
 	}
 	if !c.round.mayClaim {
 		return
@@ -301,10 +300,50 @@ func (c *core) attend(b int, verdict bucket.Verdict) {
 
 // holdAll keeps what is ours, and plans nothing.
 func (c *core) holdAll() {
+	var holds []int
 	for b, k := range c.children {
 		if k.tenure != 0 {
+			holds = append(holds, b)
+		}
+	}
+	c.hold(holds)
+}
+
+// Leases are kept in four groups over half of the interval, so that a fleet of many
+// buckets does not ask for a round's capacity in one burst. A group has a few, and
+// at most as many as may be under way at once.
+const (
+	holdGroups   = 4
+	fewestInTurn = 4
+)
+
+// hold keeps leases. Those that have no actor yet, and the first group, are kept at
+// once.
+func (c *core) hold(buckets []int) {
+	c.inTurn = min(max(fewestInTurn, (len(buckets)+holdGroups-1)/holdGroups), c.cfg.MaxConcurrency)
+	for _, b := range buckets {
+		if c.children[b].tenure == 0 {
+			c.attend(b, bucket.Hold)
+		} else {
+			c.paced = append(c.paced, b)
+		}
+	}
+	c.holdNext()
+}
+
+// holdNext keeps the next group.
+func (c *core) holdNext() {
+	n := min(len(c.paced), c.inTurn)
+	for _, b := range c.paced[:n] {
+		if c.children[b].tenure != 0 {
 			c.attend(b, bucket.Hold)
 		}
+	}
+	c.paced = c.paced[n:]
+	if left := len(c.paced); left > 0 {
+		groups := (left + c.inTurn - 1) / c.inTurn
+		rest := c.cfg.LeaseRenewInterval/2 - actors.Elapsed(c.round.now, c.now)
+		c.arm(paceTimer, max(0, rest)/time.Duration(groups))
 	}
 }
 

@@ -43,7 +43,7 @@ type stage struct {
 	waiting    []do
 	sent       map[uint64]actors.Instant // by token
 	dated      bool                      // answers tell the time, which is that of the monotonic clock
-	buckets    map[int64]int // by tenure
+	buckets    map[int64]int             // by tenure
 	did        []string
 	finished   int
 }
@@ -66,7 +66,7 @@ func newStage(t rapid.TB, buckets int) *stage {
 	s.core = newCore(Config{
 		Relay: "A", Mode: "ordered", BucketCount: buckets,
 		LeaseDuration: 30 * time.Second, LeaseRenewInterval: 10 * time.Second, ShutdownTimeout: 25 * time.Second,
-		Bucket: bucket.Config{MaxClockSkew: 2 * time.Second},
+		MaxConcurrency: 8, Bucket: bucket.Config{MaxClockSkew: 2 * time.Second},
 	}, "A1")
 	renamed := 1
 	s.core.rename = func(_ actors.Instant, before identity) identity {
@@ -203,7 +203,7 @@ func (s *stage) describe(e effect) string {
 	case arm:
 		return map[timer]string{
 			roundTimer: "next round in ", repeatTimer: "look again in ", publisherTimer: "replace the publisher in ",
-			deadlineTimer: "wait no longer than ",
+			deadlineTimer: "wait no longer than ", paceTimer: "keep more in ",
 		}[e.timer] + e.after.String()
 	case spawn:
 		return fmt.Sprintf("spawn %d for bucket %d: %s", e.tenure, e.bucket, describeCommand(e.first))

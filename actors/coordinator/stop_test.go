@@ -16,7 +16,7 @@ import (
 func stopWhole(tb testing.TB, buckets int) int {
 	cfg := Config{
 		Relay: "A", BucketCount: buckets,
-		LeaseDuration: 30 * time.Second, LeaseRenewInterval: 10 * time.Second, ShutdownTimeout: time.Minute,
+		LeaseDuration: 30 * time.Second, LeaseRenewInterval: 10 * time.Second, ShutdownTimeout: time.Minute, MaxConcurrency: 8,
 	}
 	c := newCore(cfg, "A1")
 	var queue []any
