@@ -70,22 +70,28 @@ func stormOptions(seed uint64) simulation.Options {
 // Whatever happens to requests, processes and the broker: nothing is lost,
 // reordered or owned twice, and when it is over the fleet settles.
 func TestStorm(t *testing.T) {
-	seeds := number(t, "SIMULATION_SEEDS", fewSeeds)
+	seeds, began := number(t, "SIMULATION_SEEDS", fewSeeds), time.Now()
 	seen := storm(t, seeds)
 	if seeds >= enoughSeeds {
 		demandSeen(t, seen)
 	}
+	took := time.Since(began).Seconds()
 	t.Logf("faults %v", seen.faults)
 	t.Logf("transitions %v", seen.transitions)
+	t.Logf("%d seeds, %v of virtual time in %.0f s, %.0f virtual seconds a second",
+		seeds, seen.virtual.Round(time.Second), took, seen.virtual.Seconds()/took)
 }
 
 // sights are what was seen over many seeds, with counts.
-type sights struct{ faults, transitions map[string]int }
+type sights struct {
+	faults, transitions map[string]int
+	virtual             time.Duration
+}
 
 // storm runs seeds 1 to n, as many at once as there are processors: a run has no
 // goroutine, and nothing that it shares with others.
 func storm(t *testing.T, n uint64) sights {
-	seen := sights{map[string]int{}, map[string]int{}}
+	seen := sights{faults: map[string]int{}, transitions: map[string]int{}}
 	var mu sync.Mutex
 	var next atomic.Uint64
 	var runs sync.WaitGroup
@@ -95,6 +101,7 @@ func storm(t *testing.T, n uint64) sights {
 				r := simulation.Run(stormOptions(seed))
 				mu.Lock()
 				demandOK(t, r)
+				seen.virtual += r.Virtual
 				for kind, count := range r.Faults {
 					seen.faults[kind] += count
 				}
