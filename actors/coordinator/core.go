@@ -35,7 +35,7 @@ type core struct {
 
 	round      round
 	rounds     uint64      // completed
-	lastBeat   store.Ticks // LastSeen of the last heartbeat sent
+	lastBeat   store.Ticks // the latest LastSeen of all heartbeats sent
 	refusing   bool        // our heartbeats are refused
 	children   []child     // by bucket
 	busy       int         // children that have not quiesced

@@ -58,12 +58,13 @@ func (c *core) beginRound() {
 	if c.state == starting {
 		c.state = standby
 	}
-	c.lastBeat = c.now.Ticks()
+	beat := c.now.Ticks()
+	c.lastBeat = max(c.lastBeat, beat) // our clock may have been set back since the one before
 	c.round.token = c.do(store.Heartbeat{
 		Relay:       c.cfg.Relay,
 		Incarnation: c.incarnation,
 		Mode:        c.cfg.Mode,
-		LastSeen:    c.lastBeat,
+		LastSeen:    beat,
 		NotAfter:    c.now.Add(c.cfg.LeaseRenewInterval),
 	})
 }

@@ -10,7 +10,7 @@ const (
 func plans() []mutant {
 	return []mutant{
 		{
-			name: "shares are rounded up", breaks: "the split is fair for a joiner too (L-10)", caught: by("I-10"),
+			name: "shares are rounded up", breaks: "the split is fair for a joiner too (L-10)", caught: by("I-10", "I-29"),
 			edits: in(planFile, "floor, remainder := buckets/len(held), buckets%len(held)", "floor, remainder := (buckets+len(held)-1)/len(held), 0"),
 		},
 		{
@@ -103,8 +103,28 @@ func stops() []mutant {
 			edits: in(stopFile, "		case k.tenure != 0 && k.quiesced:", "		case k.tenure < 0:"),
 		},
 		{
-			name: "a stop frees another incarnation's lease", breaks: "a stop frees only leases of its own incarnation", caught: by("I-5"),
+			name: "a lease that was not taken up is freed", breaks: "a bucket hands back only what its own incarnation has written", caught: by("I-34", "I-5"),
 			edits: in(coreFile, "c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:", "c.lease.resuming && c.lease.read == nil:"),
+		},
+		{
+			name: "a stop frees a namesake's lease", breaks: "a stop frees only leases of its own incarnation", caught: by("I-34", "I-5"),
+			edits: in(stopFile, "lease.Owner == c.cfg.Relay && lease.Incarnation == c.incarnation\n", "lease.Owner == c.cfg.Relay\n"),
+		},
+		{
+			name: "a stamp is not above the heartbeats", breaks: "the stamp refuses heartbeats that land late (L-01)", caught: by("I-30"),
+			edits: in(stopFile, "at := max(c.now.Ticks(), c.lastBeat+1)", "at := c.now.Ticks()"),
+		},
+		{
+			name: "a stamp is above the last heartbeat only", breaks: "the stamp refuses every heartbeat that lands late, whatever the clock was then (L-01)", caught: by("I-30"),
+			edits: in(round, "c.lastBeat = max(c.lastBeat, beat)", "c.lastBeat = beat"),
+		},
+		{
+			name: "rounds go on under the hand-back", breaks: "a relay that hands back has no round under way", caught: by("I-9"),
+			edits: in(stopFile, "	c.round.token = 0\n	c.timers[roundTimer]++\n", ""),
+		},
+		{
+			name: "a stopping relay plans on", breaks: "a relay that stops claims nothing more", caught: by("I-30", "I-29", "I-9"),
+			edits: in(round, "	if c.state == stopping {\n		c.holdAll()\n		c.nextRound(everyRound)\n		return\n	}\n", ""),
 		},
 		{
 			name: "a stop does not drain", breaks: "publishes in flight end before the leases are handed back", caught: by("I-29"),
