@@ -24,11 +24,14 @@ func (f *fleet) eventTable() {
 	var happened string
 	var want int
 	repeats := false
-	switch n := f.rand.IntN(4); {
+	switch n := f.rand.IntN(5); {
 	case n == 0:
 		happened, want = f.oneJoins()
 	case n == 1 && f.o.Faults != (Rates{}): // a world without faults has no crash either
 		happened, want = f.oneCrashes()
+		repeats = true
+	case n == 2 && f.o.Faults != (Rates{}):
+		happened = f.oneRestarts()
 		repeats = true
 	default:
 		happened, want = f.oneStops()
@@ -147,6 +150,20 @@ func (f *fleet) oneCrashes() (happened string, moves int) {
 	f.rounds(1)
 	f.allOwned(happened)
 	return happened, moves
+}
+
+// oneRestarts: it crashes, and the next process has its id. The leases name it
+// still: it takes them up in its first round, and nothing moves. It begins when
+// its clock, wherever that is, has passed the last heartbeat of its predecessor.
+func (f *fleet) oneRestarts() (happened string) {
+	p := f.anyone(source{f.rand})
+	happened = fmt.Sprintf("%s, with %d buckets, crashes and starts again", p.name, f.holding(p))
+	f.bury(p)
+	f.runUntil(f.now+f.o.MaxClockSkew, f.failed)
+	f.boot(p.relay)
+	f.rounds(1)
+	f.allOwned(happened)
+	return happened
 }
 
 // holding is how many leases a process holds valid.

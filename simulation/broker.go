@@ -45,7 +45,7 @@ type BrokerFaults struct {
 	Request func(BrokerRequest) BrokerFault
 	// Full tells whether the client's queue has no room for a record just now; for a
 	// later, smaller one it may have some.
-	Full func() bool
+	Full func(owner string) bool
 	// Mute tells whether a record that was in flight when its producer was purged
 	// gets no report, ever.
 	Mute func(publisher.Token) bool
@@ -74,7 +74,8 @@ type BrokerFault struct {
 	LoseAnswer bool
 	// FailOver: the broker does not lead the partition at that moment.
 	FailOver bool
-	// Forget: the broker has dropped what it knew of the producer on the partition.
+	// Forget: the broker has dropped what it knew of the producer on the partition,
+	// before it was sent.
 	Forget bool
 }
 

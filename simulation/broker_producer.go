@@ -72,7 +72,7 @@ func (p *brokerProducer) Produce(r publisher.Record, t publisher.Token) error {
 		return brokerFault(brokerTopicException)
 	case brokerPayload(r)+brokerRecordOverhead > p.options.MaxMessageBytes:
 		return brokerFault(brokerTooLarge)
-	case p.queued >= p.broker.cfg.QueueRecords, p.broker.cfg.Faults.Full != nil && p.broker.cfg.Faults.Full():
+	case p.queued >= p.broker.cfg.QueueRecords, p.broker.cfg.Faults.Full != nil && p.broker.cfg.Faults.Full(p.owner):
 		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeQueueFull, Text: "the queue is full"}
 	case known && int(r.Partition) >= len(topic.partitions):
 		return &publisher.Fault{Class: publisher.Retriable, Code: publisher.CodeUnknownPartition, Text: "no such partition"}

@@ -137,6 +137,9 @@ func (p *brokerProducer) dispatch(q *brokerQueue, r *brokerRequest) {
 		fault = f(BrokerRequest{Owner: p.owner, Producer: p.options.Number, Careful: p.options.Careful, Topic: q.topic,
 			Partition: q.partition, Records: len(r.entries), Idle: idle})
 	}
+	if fault.Forget { // while it was idle: not when the request, which may be stuck, arrives
+		b.dropState(p, q)
+	}
 	q.lastSent = now
 	p.arrival = max(p.arrival, now+b.latency()+fault.Delay)
 	sent := *r // as it is on the wire, whatever becomes of the client's own

@@ -114,9 +114,6 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 		return brokerNoTopic
 	}
 	partition := topic.partitions[q.partition]
-	if f.Forget { // some time before this request
-		delete(partition.states, p.pid)
-	}
 	switch {
 	case f.FailOver:
 		return brokerNotLeader
@@ -148,6 +145,13 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 		}
 	}
 	return ""
+}
+
+// dropState drops what a partition knows of a producer.
+func (b *Broker) dropState(p *brokerProducer, q *brokerQueue) {
+	if topic, known := b.topics[q.topic]; known && int(q.partition) < len(topic.partitions) {
+		delete(topic.partitions[q.partition].states, p.pid)
+	}
 }
 
 // admit checks a request's sequence and takes note of it. Fresh tells whether it

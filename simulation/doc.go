@@ -16,6 +16,9 @@
 // what the protocol's event table says may follow. Package mutants shows that the
 // observer sees what it is to see.
 //
+// Run makes one run at random, ParseScenario reads one that is scripted. Shrink
+// makes one that breaks a promise small, and WriteScenario writes it down.
+//
 // All that can be observed goes into the digest of a Report, and, on request, to
 // Options.Observe, one Event each. Timeline is an observer that draws the run.
 //

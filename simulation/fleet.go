@@ -44,16 +44,20 @@ type fleet struct {
 
 	processes      []*process // the living ones first made first
 	made           int
-	named          int             // relay ids that were given out
-	starting       int             // processes that are still to start
-	heldUp         map[string]bool // processes whose produce requests are held up
+	named          int                      // relay ids that were given out
+	starting       int                      // processes that are still to start
+	heldUp         map[string]bool          // processes whose produce requests are held up
+	fullUntil      map[string]time.Duration // until when the queues of a process's producers have no room
 	healed         bool
 	primeAfter     time.Duration // the publishers' PrimeAfter
 	refusedSettled int           // writes that were refused once all had settled
 }
 
 func newFleet(o Options) *fleet {
-	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}, primeAfter: forgottenAfter}
+	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}, fullUntil: map[string]time.Duration{}, primeAfter: forgottenAfter}
+	f.circles = func(steps int) {
+		f.checker.violated("I-36", "%d steps within one virtual second", steps)
+	}
 	f.schema = outbox.Schema{Table: "outbox", BucketCount: o.Buckets}.WithDefaults()
 	f.db = memtable.New(memtable.Options{
 		Now:         func() time.Duration { return f.now },

@@ -55,8 +55,15 @@ func (p *process) Now() actors.Instant {
 // Rand implements actors.Runtime.
 func (p *process) Rand(name string) *rand.Rand { return derived(p.seed, p.name+"/"+name) }
 
+// maxDue bounds what is to happen in a run: actors arm one timer for each thing
+// that they wait for, so more is a leak.
+const maxDue = 50_000
+
 // After implements actors.Runtime.
 func (p *process) After(to *actor.PID, d time.Duration, message any) (cancel func()) {
+	if len(p.world.due) > maxDue {
+		p.panicked("runtime", fmt.Sprintf("I-19: more than %d timers and messages are under way", maxDue))
+	}
 	e := p.world.schedule(p, d, func() { p.system.Root.Send(to, message) })
 	e.timer = true
 	return func() { e.do = nil }

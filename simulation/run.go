@@ -30,6 +30,10 @@ type Report struct {
 	// Coverage counts transitions: "bucket.state/event", "batch.state/event".
 	Coverage   map[string]int
 	Violations []Violation
+
+	// rolled is how many happenings of each kind its rate brought about, those that
+	// Options.Only leaves out included: the numbers that Only may name.
+	rolled [faultKinds]int
 }
 
 // Messages counts them.
@@ -176,7 +180,7 @@ func (f *fleet) report() Report {
 		Seed: f.o.Seed, OK: len(f.checker.violations) == 0, Digest: fmt.Sprintf("%016x", f.digest),
 		Virtual: f.now, Steps: f.steps, Handovers: f.checker.moves,
 		Refused: f.checker.refused, Requests: f.checker.requests, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
-		Coverage: f.checker.coverage, Violations: f.checker.violations,
+		Coverage: f.checker.coverage, Violations: f.checker.violations, rolled: f.dice.rolled,
 	}
 	for k, n := range f.dice.happened {
 		r.Faults[Fault(k).String()] = n

@@ -29,6 +29,7 @@ type Scenario struct {
 	dateless bool            // the table's answers do not say the time
 	without  map[string]bool // topics that do not exist at the beginning
 	random   bool            // it sets a rate: writers write at random too
+	whole    bool            // it is a whole random run, "run for 60s", and has no steps
 	relays   int             // that start at random instants within the first second
 	steps    []scenarioStep
 	open     bool // ends without healing: the story is over before all is well
@@ -90,8 +91,18 @@ func ParseScenario(name string, r io.Reader) (*Scenario, error) {
 	if s.Title == "" {
 		faults = append(faults, &ScenarioError{File: name, Line: 1, Err: errors.New("a scenario opens with its story, a comment")})
 	}
+	if s.whole && len(faults) == 0 {
+		if err := s.Options.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("%s: a random run with these settings: %w", name, err))
+		}
+	}
 	return s, errors.Join(faults...)
 }
+
+// IsRandomRun tells whether the scenario is a whole random run, that of its
+// Options, and has no steps. WriteScenario writes such scenarios, and Shrink makes
+// them smaller.
+func (s *Scenario) IsRandomRun() bool { return s.whole }
 
 // tell takes a line of the opening comment.
 func (s *Scenario) tell(line string, begun bool) {
@@ -107,8 +118,11 @@ func (s *Scenario) tell(line string, begun bool) {
 // Run plays the scenario. An expectation that is not met is a violation of the
 // invariant "scenario", and ends the run as a broken promise does. At the end
 // everything is healed and progress demanded, unless the scenario says that it
-// ends open.
+// ends open. A random run is that of the function Run.
 func (s *Scenario) Run() Report {
+	if s.whole {
+		return Run(s.Options)
+	}
 	o := s.Options.WithDefaults()
 	t := newStage(s, o)
 	f := t.fleet

@@ -17,7 +17,17 @@ type scenarioParser struct {
 // line reads one line: a setting, or a time and what happens then.
 func (p *scenarioParser) line(n int, text string, w *words) {
 	s := p.scenario
+	if s.whole {
+		w.take("")
+		w.fail("nothing follows \"run for\"")
+		return
+	}
 	if len(s.steps) == 0 && p.setting(w) {
+		w.end()
+		return
+	}
+	if w.has("run for") {
+		p.wholeRun(w)
 		w.end()
 		return
 	}
@@ -82,7 +92,7 @@ func (p *scenarioParser) setting(w *words) bool {
 			w.fail("%s is at least 1", word)
 		}
 	case w.has("seed"):
-		o.Seed = uint64(w.number("the seed"))
+		o.Seed = w.seed()
 	case w.has("rate"):
 		o.Rate, s.random = w.rate("the rate"), true
 	case w.has("without dates"):
@@ -90,6 +100,7 @@ func (p *scenarioParser) setting(w *words) bool {
 	case w.has("without topic"):
 		s.without[w.take("a topic")] = true
 	case w.has("faults"):
+		o.Faults, o.Only = Rates{}, nil
 		switch w.oneOf("the faults", "none", "default", "storm") {
 		case "default":
 			o.Faults = Default()
@@ -97,17 +108,51 @@ func (p *scenarioParser) setting(w *words) bool {
 			o.Faults = Storm()
 		}
 	case w.has("fault"):
-		name := w.take("a kind")
-		i := slices.Index(faultNames[:], name)
-		if i < 0 {
-			w.fail("the kinds are %s", strings.Join(faultNames[:], ", "))
-			return true
-		}
-		o.Faults[i] = w.rate("the rate")
+		p.fault(w)
 	default:
 		return false
 	}
 	return true
+}
+
+// fault reads a kind, its rate, and which of its happenings are to be.
+func (p *scenarioParser) fault(w *words) {
+	o := &p.scenario.Options
+	i := slices.Index(faultNames[:], w.take("a kind"))
+	if i < 0 {
+		w.fail("the kinds are %s", strings.Join(faultNames[:], ", "))
+		return
+	}
+	o.Faults[i] = w.rate("the rate")
+	delete(o.Only, Fault(i))
+	var only []int
+	switch {
+	case w.has("never"):
+		only = []int{}
+	case w.has("only"):
+		for len(only) == 0 || w.peek() != "" {
+			n := w.number("which of them")
+			if n < 1 {
+				w.fail("the first is 1")
+			}
+			only = append(only, n)
+		}
+	default:
+		return
+	}
+	if o.Only == nil {
+		o.Only = Happenings{}
+	}
+	o.Only[Fault(i)] = only
+}
+
+// wholeRun reads for how long a random run goes on until everything is healed.
+func (p *scenarioParser) wholeRun(w *words) {
+	s := p.scenario
+	if len(s.steps) > 0 || s.open || s.Latency != 0 || len(s.without) > 0 {
+		w.fail("a random run has neither steps, nor latency, nor topics that do not exist")
+	}
+	s.whole, s.Options.Duration, s.Options.Relays = true, w.positive("a while"), s.relays
 }
 
 // command reads what happens or must be seen.

@@ -56,11 +56,15 @@ func newStage(s *Scenario, o Options) *stage {
 		}
 	}
 	f := newFleet(o)
-	f.primeAfter = publisher.DefaultPrimeAfter
+	if o.Faults[BrokerForgets] == 0 { // as in production, where brokers forget nobody so soon
+		f.primeAfter = publisher.DefaultPrimeAfter
+	}
 	t.fleet = f
 	f.net.latency, f.net.dateless = s.Latency, s.dateless
 	f.net.scripted = t.route
-	f.broker.SetFaults(BrokerFaults{Request: t.produce, Reject: t.reject})
+	faults := f.brokerFaults()
+	faults.Request, faults.Reject = t.produce, t.reject
+	f.broker.SetFaults(faults)
 	for _, topic := range topics {
 		if !s.without[topic.name] {
 			f.broker.CreateTopic(topic.name, topic.partitions, 0)

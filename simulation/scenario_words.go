@@ -93,6 +93,15 @@ func (w *words) number(what string) int {
 	return n
 }
 
+// seed is any of 64 bits.
+func (w *words) seed() uint64 {
+	seed, err := strconv.ParseUint(w.take("the seed"), 10, 64)
+	if err != nil {
+		w.fail("the seed is a number, not negative")
+	}
+	return seed
+}
+
 func (w *words) rate(what string) float64 {
 	text := w.take(what)
 	n, err := strconv.ParseFloat(text, 64)

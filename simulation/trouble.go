@@ -63,10 +63,15 @@ func (f *fleet) trouble() {
 	f.every(ClockBack, func(s source) { f.anyone(s).setClock(-s.between(0, f.o.MaxClockSkew)) })
 	f.every(ClockLeap, f.leap)
 	f.every(SameID, func(s source) {
-		p := f.anyone(s)
-		f.boot(p.relay)
-		if s.chance(0.5) { // its predecessor is to go, as in a rolling update of named instances
-			f.At(s.between(0, 2*f.o.LeaseRenewInterval), func() { f.stopIfAlive(p) })
+		older := f.anyone(s)
+		younger := f.boot(older.relay)
+		leaves := older // as in a rolling update of named instances
+		if s.chance(0.4) {
+			leaves = younger // it was a mistake; and its clock may be behind the other's
+			younger.setClock(-s.between(0, f.o.MaxClockSkew))
+		}
+		if s.chance(0.6) {
+			f.At(s.between(0, 2*f.o.LeaseRenewInterval), func() { f.stopIfAlive(leaves) })
 		}
 	})
 	f.every(ScaleOut, func(source) { f.boot(f.newID()) })
@@ -146,7 +151,7 @@ func (f *fleet) createTopics() {
 	for _, t := range topics {
 		after := time.Duration(0)
 		if t.name == "late" && f.strikes(TopicMissing) {
-			after = f.dice.of(TopicMissing).between(time.Second, f.o.Duration)
+			after = f.dice.of(TopicMissing).between(time.Second, max(time.Second, f.o.Duration))
 		}
 		f.At(after, func() { f.broker.CreateTopic(t.name, t.partitions, 0) })
 	}
@@ -286,10 +291,11 @@ func (f *fleet) brokerFaults() BrokerFaults {
 				fault.FailOver = true
 			case r.Idle > forgottenAfter && f.strikes(BrokerForgets):
 				fault.Forget = true
+				fault.FailOver = f.dice.of(BrokerForgets).chance(0.3) // and the next one does not know it
 			}
 			return fault
 		},
-		Full: func() bool { return f.strikes(QueueFull) },
+		Full: f.queueFull,
 		Mute: func(publisher.Token) bool { return f.strikes(BrokerMutes) },
 		Reject: func(r publisher.Record) string {
 			if f.writers.poisonous(r) {
@@ -299,6 +305,21 @@ func (f *fleet) brokerFaults() BrokerFaults {
 			return ""
 		},
 	}
+}
+
+// queueFull tells whether the producers of a process have no room for a record:
+// just then, or for some seconds, as when a broker takes nothing.
+func (f *fleet) queueFull(owner string) bool {
+	if f.now < f.fullUntil[owner] {
+		return true
+	}
+	if !f.strikes(QueueFull) {
+		return false
+	}
+	if s := f.dice.of(QueueFull); s.chance(0.1) {
+		f.fullUntil[owner] = f.now + s.between(0, 2*forgottenAfter)
+	}
+	return true
 }
 
 // forgottenAfter is the pause after which brokers may forget a producer; the

@@ -15,6 +15,7 @@ import (
 type witness struct {
 	incarnation string
 	lastBeat    time.Duration // when its last heartbeat was sent
+	lastSeen    store.Ticks   // that it said
 	tableRead   bool          // a read of the coordination partition was answered
 	reached     bool          // a broker has answered one of its producers
 	beaten      bool          // its last heartbeat was answered, and accepted
@@ -30,6 +31,7 @@ type bucketWitness struct {
 	tenure    int64         // number of the last claim or keep that was sent
 	sentMono  time.Duration // when that was, by the process's monotonic clock
 	granted   store.Ticks   // the expiry of the last one that was answered as done
+	writes    int           // claims, keeps and releases without an answer
 	plan      string        // what its last claim was planned on
 	barrier   store.Ticks   // the expiry that its clock must pass before it submits; 0: none
 	heldSince bool          // it holds the lease valid

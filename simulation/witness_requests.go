@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -15,27 +16,23 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 	if p.ended {
 		c.about(p.name, r.ConcernsBucket()).violated("I-33", "%s sends a %s although its relay has ended", p.name, r.RequestName())
 	}
+	if !c.fleet.net.dateless {
+		c.withClock(p, r)
+	}
 	w := c.witness(p)
+	if r.Lane() == store.Coordination && r.ConcernsBucket() >= 0 {
+		return w.writesLease(c, p, r)
+	}
 	switch r := r.(type) {
 	case store.Heartbeat:
 		return w.beats(c, p, r)
 	case store.ReadCoordination:
 		return func(reply store.Reply) { w.shown(r, reply) }
-	case store.Claim:
-		w.claims(c, p, r)
-		return w.writesLease(p, r.Bucket, r.Claim, r.Expires)
-	case store.Keep:
-		if b := &w.buckets[r.Bucket]; r.Claim == b.tenure && r.Seen < b.granted {
-			c.about(p.name, r.Bucket).violated("I-24", "%s keeps bucket %d under an expiry that is older than its own last write", p.name, r.Bucket)
-		}
-		if w.numbers[r.Claim] != r.Bucket && w.known(r.Claim) {
-			c.about(p.name, r.Bucket).violated("I-20", "%s keeps bucket %d under the number of another tenure", p.name, r.Bucket)
-		}
-		return w.writesLease(p, r.Bucket, r.Claim, r.Expires)
-	case store.Release:
-		w.releases(c, p, r)
 	case store.StampStopped:
 		w.stop.stamped = true
+		if r.At <= w.lastSeen {
+			c.about(p.name, -1).violated("I-30", "%s stamps its record with a time that is not behind its own last heartbeat, which may land late", p.name)
+		}
 	case store.Prune:
 		if age := r.Stopped.Sub(r.Dead); age != 9*c.fleet.o.LeaseDuration {
 			c.about(p.name, -1).violated("I-20", "%s prunes stopped records %v after it prunes silent ones", p.name, age)
@@ -46,17 +43,19 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 	return func(store.Reply) {}
 }
 
-// drains checks a request that drains a bucket, and takes its answer unless that
-// comes to a later tenure or batch.
+// drains checks a request that drains a bucket: a batch has one at a time, or
+// some probes. It takes the answer unless that comes to a later tenure or batch.
 func (w *witness) drains(c *checker, p *process, r store.Request) (answered func(store.Reply)) {
 	d := &w.buckets[r.ConcernsBucket()].drain
 	tenure, sent := d.tenure, d.tick()
-	switch r := r.(type) {
-	case store.Fetch:
-		if r.After == 0 {
-			d.began, d.head, d.chunk = c.fleet.now, sent, nil
-		}
-	case store.Delete:
+	if r, fetches := r.(store.Fetch); fetches && r.After == 0 {
+		d.began, d.head, d.chunk, d.open = c.fleet.now, sent, nil, 0
+	}
+	if _, probes := r.(store.Probe); !probes && d.open > 0 || d.open >= probesAtOnce {
+		c.about(p.name, r.ConcernsBucket()).violated("I-19", "%s sends a %s of bucket %d while it awaits the answers of %d requests", p.name, r.RequestName(), r.ConcernsBucket(), d.open)
+	}
+	d.open++
+	if r, deletes := r.(store.Delete); deletes {
 		if !c.holds(p, r.Bucket) {
 			c.about(p.name, r.Bucket).violated("I-6", "%s deletes from bucket %d without a valid lease", p.name, r.Bucket)
 		}
@@ -68,6 +67,7 @@ func (w *witness) drains(c *checker, p *process, r store.Request) (answered func
 		if d.tenure != tenure || d.head != head { // nobody waits for it any more
 			return
 		}
+		d.open--
 		switch answer := reply.Result.(type) {
 		case store.Fetched:
 			d.pageFetched(r.(store.Fetch), answer)
@@ -88,6 +88,7 @@ func (w *witness) beats(c *checker, p *process, r store.Heartbeat) func(store.Re
 		c.about(p.name, -1).violated("I-13", "%s sends a heartbeat before it has read the table and reached a broker", p.name)
 	}
 	w.incarnation, w.lastBeat, w.beaten = r.Incarnation, c.fleet.now, false
+	w.lastSeen = max(w.lastSeen, r.LastSeen)
 	w.view = sighting{}
 	return func(reply store.Reply) { w.beaten = reply.Class == store.Done }
 }
@@ -160,20 +161,51 @@ func (w *witness) planned(p *process, lease time.Duration, now store.Ticks) stri
 	return text.String()
 }
 
-// writesLease notes a claim or keep on its way.
-func (w *witness) writesLease(p *process, bucket int, number int64, expires store.Ticks) func(store.Reply) {
-	b := &w.buckets[bucket]
-	w.numbers[number] = bucket
-	b.tenure, b.sentMono = number, p.Now().Mono
+// writesLease checks a claim, keep or release on its way. A bucket has one at a
+// time, but for a relay that stops: what it has handed back and cannot see to be
+// free it hands back again.
+func (w *witness) writesLease(c *checker, p *process, r store.Request) (answered func(store.Reply)) {
+	b := &w.buckets[r.ConcernsBucket()]
+	about := c.about(p.name, r.ConcernsBucket())
+	if b.writes > 0 && !w.stop.freed {
+		about.violated("I-15", "%s sends a %s of bucket %d while another write of its lease is under way", p.name, r.RequestName(), r.ConcernsBucket())
+	}
+	var expires store.Ticks
+	switch r := r.(type) {
+	case store.Claim:
+		w.claims(c, p, r)
+		expires = r.Expires
+		w.begins(p, r.Bucket, r.Claim)
+	case store.Keep:
+		if r.Claim == b.tenure && r.Seen < b.granted {
+			about.violated("I-24", "%s keeps bucket %d under an expiry that is older than its own last write", p.name, r.Bucket)
+		}
+		if w.numbers[r.Claim] != r.Bucket && w.known(r.Claim) {
+			about.violated("I-20", "%s keeps bucket %d under the number of another tenure", p.name, r.Bucket)
+		}
+		expires = r.Expires
+		w.begins(p, r.Bucket, r.Claim)
+	case store.Release:
+		w.releases(c, p, r)
+	}
+	b.writes++
 	return func(reply store.Reply) {
-		if reply.Class == store.Done {
+		b.writes--
+		if expires != 0 && reply.Class == store.Done {
 			b.granted = expires
 		}
 	}
 }
 
-// releases: nothing of the bucket is in flight, and a relay that stops has
-// stamped its record before.
+// begins notes a claim or keep on its way, and the tenure that it is of.
+func (w *witness) begins(p *process, bucket int, number int64) {
+	b := &w.buckets[bucket]
+	w.numbers[number] = bucket
+	b.tenure, b.sentMono = number, p.Now().Mono
+}
+
+// releases: nothing of the bucket is in flight, the lease is not that of another
+// process under the same id, and a relay that stops has stamped its record before.
 func (w *witness) releases(c *checker, p *process, r store.Release) {
 	about := c.about(p.name, r.Bucket)
 	n := 0
@@ -184,6 +216,11 @@ func (w *witness) releases(c *checker, p *process, r store.Release) {
 	}
 	if n > 0 {
 		about.violated("I-6", "%s releases bucket %d with %d of its records outstanding", p.name, r.Bucket, n)
+	}
+	lease := c.item(outbox.LeaseSortKey(r.Bucket))
+	frees := lease[outbox.AttrOwner] == text(r.Relay) && lease[outbox.AttrExpiresAtUtc] == number(r.Seen)
+	if frees && lease[outbox.AttrIncarnation] != text(w.incarnation) {
+		about.violated("I-34", "%s releases bucket %d, whose lease names another process under its id", p.name, r.Bucket)
 	}
 	if w.stop.under && !w.stop.stamped && !w.buckets[r.Bucket].draining {
 		about.violated("I-30", "%s stops and hands bucket %d back before it has stamped its record", p.name, r.Bucket)

@@ -8,6 +8,10 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
+// probesAtOnce is how many gaps a batch may ask for at once (protocol.md, section
+// 5).
+const probesAtOnce = 8
+
 // drain is what one tenure has read of its bucket. Instants are numbers of the
 // order in which the process sent requests and was answered.
 type drain struct {
@@ -18,6 +22,7 @@ type drain struct {
 	probes   []probed
 	began    time.Duration // when the last fetch from the head was sent
 	head     uint64        // when the batch began, or ended
+	open     int           // requests of the batch without an answer
 	clock    uint64
 	batch    uint64 // the last one that was looked at, and how far
 	solid    int64

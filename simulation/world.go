@@ -19,8 +19,12 @@ type world struct {
 	due  dues
 	seq  uint64
 	// ready are the mailboxes with a message. Any of them may be next.
-	ready []*mailbox
-	steps uint64
+	ready  []*mailbox
+	steps  uint64
+	second time.Duration // the present one
+	hurry  int           // steps within it
+	// circles is told that a second has more steps than it can have.
+	circles func(steps int)
 
 	digest  digest
 	observe func(Event) // nil: nobody
@@ -75,9 +79,19 @@ func (w *world) schedule(host *process, d time.Duration, do func()) *due {
 // so many steps: a process may be slow.
 const timeFirst = 20
 
+// mostSteps is how many steps one second of virtual time may have: a hundred times
+// what a large fleet takes. More is an actor that goes round in circles.
+const mostSteps = 2_000_000
+
 // step runs one message of one mailbox, or what is due next. It is false when
 // there is neither.
 func (w *world) step() bool {
+	if second := w.now / time.Second; second != w.second {
+		w.second, w.hurry = second, 0
+	}
+	if w.hurry++; w.hurry == mostSteps {
+		w.circles(mostSteps)
+	}
 	if n := len(w.ready); n > 0 && (len(w.due) == 0 || w.rand.IntN(timeFirst) > 0) {
 		i := w.rand.IntN(n)
 		m := w.ready[i]

@@ -51,7 +51,8 @@ type core struct {
 
 	round      round
 	rounds     uint64      // completed
-	lastBeat   store.Ticks // LastSeen of the last heartbeat sent
+	lastBeat   store.Ticks // the latest LastSeen of all heartbeats sent
+	beats      int         // heartbeats sent under this incarnation
 	refusing   bool        // our heartbeats are refused
 	paced      []int       // buckets that are still to be told of the round
 	inTurn     int         // so many at once
@@ -255,7 +256,7 @@ func (c *core) tell(b int, message any) {
 // checkInvariants panics when the core is in a state that must not be. The
 // numbers are those of docs/invariants.md.
 func (c *core) checkInvariants() {
-	if c.state == starting && c.lastBeat != 0 {
+	if c.state == starting && c.beats != 0 {
 		panic("coordinator: I-13: a heartbeat was sent before table and broker were reached")
 	}
 	if c.round.token != 0 && c.stop.token != 0 {

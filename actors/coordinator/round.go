@@ -62,12 +62,14 @@ func (c *core) beginRound() {
 	if c.state == starting {
 		c.state = standby
 	}
-	c.lastBeat = c.now.Ticks()
+	beat := c.now.Ticks()
+	c.beats++
+	c.lastBeat = max(c.lastBeat, beat) // our clock may have been set back since the one before
 	c.round.token = c.do(store.Heartbeat{
 		Relay:       c.id.relay,
 		Incarnation: c.id.incarnation,
 		Mode:        c.cfg.Mode,
-		LastSeen:    c.lastBeat,
+		LastSeen:    beat,
 		NotAfter:    c.now.Add(c.cfg.LeaseRenewInterval),
 	})
 }

@@ -126,7 +126,7 @@ func (c *core) mayComeBack() {
 		return
 	}
 	c.id = c.rename(c.now, c.id)
-	c.state, c.began, c.stop, c.lastBeat, c.wentBack = starting, c.now, stop{}, 0, 0
+	c.state, c.began, c.stop, c.beats, c.wentBack = starting, c.now, stop{}, 0, 0
 	c.emit(event.RelayRenamed{Relay: c.id.relay, Incarnation: c.id.incarnation})
 	c.beginRound()
 }

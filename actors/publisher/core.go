@@ -116,7 +116,7 @@ func (c *core) internal(message any) {
 		c.describeDue(m)
 	case queueDue:
 		if p := c.producer(m.producer); p != nil {
-			p.full = false
+			p.full, p.paused = false, false
 		}
 	case reopenDue:
 		c.reopen(m.slot)

@@ -138,7 +138,10 @@ func (c *core) notTaken(t *batch, i int, p *producer, fault *Fault) {
 	switch {
 	case fault.Code == CodeQueueFull:
 		p.full = true
-		c.wake(queuePause, queueDue{p.options.Number})
+		if !p.paused {
+			p.paused = true
+			c.wake(queuePause, queueDue{p.options.Number})
+		}
 	case fault.Class == Rejected && !p.options.Careful:
 		// The limit may be this producer's only: a careful one takes any size.
 		t.bucket.careful = max(t.bucket.careful, t.request.Rows[i].Sequence)

@@ -55,8 +55,9 @@ type producer struct {
 	state   producerState
 	// proven: it has got an acknowledgement.
 	proven bool
-	// full: its queue was full.
-	full bool
+	// full: its queue was full. Paused: a timer is armed for it, of which there is
+	// never a second one, however many batches meet the full queue.
+	full, paused bool
 	// Invariant: the outstanding rows that went to it; at most one when careful.
 	outstanding int
 	paths       map[place]*path

@@ -29,10 +29,13 @@ type simulate struct {
 	timeline string
 	trace    string
 	script   string
+	shrink   string
 	parallel int
 	output   format
 
 	bucketsGiven bool
+	seedsGiven   bool
+	shrinker     shrinker
 	loaded       *settings.Loader
 	scenario     *simulation.Scenario // nil: what happens is drawn
 }
@@ -44,6 +47,8 @@ const (
 	faultsNone    faultLevel = "none"
 	faultsDefault faultLevel = "default"
 	faultsStorm   faultLevel = "storm"
+	// faultsOfScenario is no level: the scenario says what goes wrong.
+	faultsOfScenario faultLevel = "scenario"
 )
 
 func (l faultLevel) rates() simulation.Rates {
@@ -58,7 +63,8 @@ func (l faultLevel) rates() simulation.Rates {
 
 func newSimulate(a *app) *cobra.Command {
 	c := &simulate{app: a, seeds: seedRange{1, 10}, relays: 3, buckets: outbox.DefaultBucketCount,
-		duration: time.Hour, rate: 20, faults: faultsDefault, parallel: runtime.GOMAXPROCS(0)}
+		duration: time.Hour, rate: 20, faults: faultsDefault, parallel: runtime.GOMAXPROCS(0),
+		shrinker: simulation.Shrink}
 	return a.command(spec{
 		use:   "simulate",
 		short: "Runs fleets in virtual time under faults, and checks each",
@@ -67,9 +73,11 @@ func newSimulate(a *app) *cobra.Command {
 			"Then all faults end, and the outbox must become empty.\n\n" +
 			"The same seed and settings give the same run. Settings come from --config, variables and flags;\n" +
 			"without --config, each seed draws those that were not given. A broken promise exits with 1 and\n" +
-			"prints the command that shows it again.",
+			"prints the command that shows it again. --shrink looks for the smallest run that breaks it,\n" +
+			"and writes that as a scenario.",
 		example: "  relay simulate --config relay.yaml --seeds 1-100\n" +
-			"  relay simulate --seed 17 --faults storm --duration 10m --timeline run.svg --trace run.jsonl",
+			"  relay simulate --seed 17 --faults storm --duration 10m --timeline run.svg --trace run.jsonl\n" +
+			"  relay simulate --seeds 1-200 --faults storm --duration 2m --shrink smallest.txt",
 		groups: settings.Simulated,
 		arguments: []settings.Argument{
 			{Name: "seed", Value: oneSeed{&c.seeds}, Doc: "run this one seed"},
@@ -84,6 +92,7 @@ func newSimulate(a *app) *cobra.Command {
 			{Name: "scenario", Value: settings.Text(&c.script), Doc: "play this file instead: what happens, and what must be seen"},
 			{Name: "timeline", Value: settings.Text(&c.timeline), Doc: "draw each run into this SVG file; of several seeds, with the seed in its name"},
 			{Name: "trace", Value: settings.Text(&c.trace), Doc: "write each run's events into this file of JSON lines; named alike"},
+			{Name: "shrink", Value: settings.Text(&c.shrink), Doc: "of each run that breaks a promise, write the smallest found that does into this scenario file; named alike"},
 			{Name: "parallel", Value: settings.Count(&c.parallel), Doc: "runs at once"},
 			outputArgument(&c.output),
 		},
@@ -100,16 +109,13 @@ const (
 )
 
 func (c *simulate) check(positional []string, flagGiven func(string) bool) []settings.Fault {
-	c.bucketsGiven = flagGiven("buckets")
+	c.bucketsGiven, c.seedsGiven = flagGiven("buckets"), flagGiven("seed") || flagGiven("seeds")
 	faults := noPositional(positional, flagGiven)
 	if flagGiven("seed") && flagGiven("seeds") {
 		faults = append(faults, settings.Fault{Setting: "--seeds", Detail: ": give --seed or --seeds, not both"})
 	}
 	if !flagGiven("scenario") {
 		return faults
-	}
-	if !flagGiven("seed") && !flagGiven("seeds") {
-		c.seeds = seedRange{1, 1}
 	}
 	for _, name := range []string{"relays", "buckets", "duration", "rate", "faults", "config"} {
 		if flagGiven(name) {
@@ -129,8 +135,16 @@ func (c *simulate) readScenario() error {
 		return fmt.Errorf("--scenario: %w", err)
 	}
 	defer file.Close()
-	c.scenario, err = simulation.ParseScenario(c.script, file)
-	return err
+	if c.scenario, err = simulation.ParseScenario(c.script, file); err != nil {
+		return err
+	}
+	if c.shrink != "" && !c.scenario.IsRandomRun() {
+		return fmt.Errorf("--shrink: %s is a script of steps; only a random run can be shrunk, one that ends with \"run for\"", c.script)
+	}
+	if !c.seedsGiven {
+		c.seeds = seedRange{c.scenario.Options.Seed, c.scenario.Options.Seed}
+	}
+	return nil
 }
 
 // play runs one fleet: as a scenario has it, or at random.
@@ -169,9 +183,17 @@ func (c *simulate) run(ctx context.Context, loaded *settings.Loader) error {
 	began := c.app.now()
 	s := summary{}
 	report := c.printer()
-	err := c.each(ctx, func(r simulated) {
+	err := c.each(ctx, func(r simulated) error {
 		s.add(r)
 		report.seed(r)
+		if c.shrink == "" || len(r.report.Violations) == 0 || ctx.Err() != nil {
+			return nil
+		}
+		small, err := c.smaller(ctx, r)
+		if err == nil {
+			report.shrunk(small)
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -231,8 +253,9 @@ type simulated struct {
 }
 
 // each runs all seeds, several at once, and gives their results to done in the
-// order of the seeds. It stops early when ctx ends, or a file cannot be written.
-func (c *simulate) each(ctx context.Context, done func(simulated)) error {
+// order of the seeds. It stops early when ctx ends, or a file cannot be written,
+// or done fails.
+func (c *simulate) each(ctx context.Context, done func(simulated) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	running := make(chan struct{}, c.parallel)
@@ -256,12 +279,13 @@ func (c *simulate) each(ctx context.Context, done func(simulated)) error {
 	}()
 	var failure error
 	for result := range begun {
-		switch r := <-result; {
-		case r.err != nil && failure == nil:
+		r := <-result
+		if failure == nil && r.err == nil {
+			r.err = done(r)
+		}
+		if failure == nil && r.err != nil {
 			failure = r.err
 			stop()
-		case failure == nil:
-			done(r)
 		}
 	}
 	return failure

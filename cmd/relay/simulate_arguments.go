@@ -76,6 +76,9 @@ func (v bounded) Set(text string) error {
 
 // replay is the command that shows a run again, with every setting.
 func (c *simulate) replay(o simulation.Options) string {
+	if c.scenario != nil && c.scenario.Options.Seed == o.Seed {
+		return "relay simulate --scenario " + c.script
+	}
 	if c.scenario != nil {
 		return fmt.Sprintf("relay simulate --scenario %s --seed %d", c.script, o.Seed)
 	}

@@ -28,6 +28,43 @@ type seedDocument struct {
 	Coverage       map[string]int      `json:"coverage"`
 	Violations     []violationDocument `json:"violations"`
 	Replay         string              `json:"replay"`
+	// Shrunk is the smallest run found, with --shrink.
+	Shrunk *shrunkDocument `json:"shrunk,omitempty"`
+}
+
+// shrunkDocument is the smallest run found that breaks the promise.
+type shrunkDocument struct {
+	File      string            `json:"file"` // a scenario
+	Replay    string            `json:"replay"`
+	Seed      uint64            `json:"seed"`
+	Digest    string            `json:"digest"`
+	Violation violationDocument `json:"violation"`
+	Runs      int               `json:"runs"` // that were made
+	Before    sizeDocument      `json:"before"`
+	After     sizeDocument      `json:"after"`
+}
+
+type sizeDocument struct {
+	Relays     int     `json:"relays"`
+	Buckets    int     `json:"buckets"`
+	Duration   float64 `json:"duration"`
+	Rate       float64 `json:"rate"`
+	Kinds      int     `json:"kinds"`      // of faults
+	Happenings int     `json:"happenings"` // of faults, until the promise was broken
+}
+
+func (s shrunk) document() *shrunkDocument {
+	size := func(z simulation.Size) sizeDocument {
+		return sizeDocument{z.Relays, z.Buckets, z.Duration.Seconds(), z.Rate, z.Kinds, z.Happenings}
+	}
+	return &shrunkDocument{
+		File: s.file, Replay: s.replay(), Seed: s.Options.Seed, Digest: s.Report.Digest,
+		Violation: violationOf(s.Broken()), Runs: s.Runs, Before: size(s.Before), After: size(s.After),
+	}
+}
+
+func violationOf(v simulation.Violation) violationDocument {
+	return violationDocument{v.Invariant, v.VirtualTime.Seconds(), v.Detail}
 }
 
 // triedDocument are the settings of one seed, drawn or given.
@@ -97,8 +134,11 @@ func (c *simulate) document(r simulated) seedDocument {
 		Violations: []violationDocument{},
 		Replay:     c.replay(o),
 	}
+	if c.scenario != nil {
+		d.Settings.Faults = faultsOfScenario
+	}
 	for _, v := range report.Violations {
-		d.Violations = append(d.Violations, violationDocument{v.Invariant, v.VirtualTime.Seconds(), v.Detail})
+		d.Violations = append(d.Violations, violationOf(v))
 	}
 	return d
 }

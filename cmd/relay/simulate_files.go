@@ -25,7 +25,7 @@ func (c *simulate) fileOf(name string, seed uint64) string {
 // makeFiles finds out whether the files of a seed can be written, before
 // anything runs.
 func (c *simulate) makeFiles(seed uint64) error {
-	var faults []error
+	faults := []error{c.makeShrunk(seed)}
 	for _, f := range []struct{ flag, name string }{{"timeline", c.timeline}, {"trace", c.trace}} {
 		if f.name == "" {
 			continue

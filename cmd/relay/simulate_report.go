@@ -15,6 +15,7 @@ import (
 // they add up to.
 type seedPrinter interface {
 	seed(simulated)
+	shrunk(shrunk) // of the seed before
 	summary(*summary) error
 }
 
@@ -32,6 +33,10 @@ type seedJSON struct {
 
 func (p *seedJSON) seed(r simulated) {
 	p.document.Seeds = append(p.document.Seeds, p.command.document(r))
+}
+
+func (p *seedJSON) shrunk(s shrunk) {
+	p.document.Seeds[len(p.document.Seeds)-1].Shrunk = s.document()
 }
 
 func (p *seedJSON) summary(s *summary) error {
@@ -101,6 +106,17 @@ func concerned(v simulation.Violation) string {
 		return "of " + v.Process
 	}
 	return "before it"
+}
+
+// shrunk says what the smallest run is, and how to see it.
+func (p *seedText) shrunk(s shrunk) {
+	out := p.command.app.stdout
+	fmt.Fprintf(out, "  shrunk in %d runs\n", s.Runs)
+	fmt.Fprintln(out, wrapped(fmt.Sprintf("    from %v", s.Before), "        ", ""))
+	fmt.Fprintln(out, wrapped(fmt.Sprintf("    to   %v:", s.After), "        ", ""))
+	fmt.Fprintln(out, wrapped("    "+s.Broken().String(), "        ", ""))
+	fmt.Fprintln(out, "  see the small one with:")
+	fmt.Fprintln(out, "    "+s.replay())
 }
 
 func (p *seedText) summary(s *summary) error {

@@ -113,22 +113,41 @@ func leases() []mutant {
 			edits: in(lease, "if expires < c.lease.seen {", "if expires < 0 {"),
 		},
 		{
+			// Either is enough: a keep that ends with its round is older than the next reading.
+			name: "an old reading counts", breaks: "a lease that was read before our own last write has ended says nothing", caught: by("I-24", "I-20"),
+			edits: []edit{
+				{lease, "if c.lease.token == 0 && (c.lease.ended.IsZero() || c.lease.ended.Mono < m.Round.ReadAt.Mono) {", "if c.lease.token == 0 {"},
+				{lease, "		Expires:     expires,\n		NotAfter:    round.Now.Add(c.cfg.LeaseRenewInterval),", "		Expires:     expires,\n		NotAfter:    round.Now.Add(3 * c.cfg.LeaseRenewInterval),"},
+			},
+		},
+		{
+			name: "a second write of a lease", breaks: "one lease write at a time", caught: by("I-15"),
+			edits: []edit{
+				{lease, "if c.lease.token != 0 || c.lease.seen == 0 {", "if c.lease.seen == 0 {"},
+				{lease, "if c.lease.token == 0 && c.lease.seen != 0 && c.machine.In(", "if c.lease.seen != 0 && c.machine.In("},
+			},
+		},
+		{
+			name: "a restart claims", breaks: "a relay that starts again takes up the leases that name it", caught: by("I-22", "I-29"),
+			edits: in(coreFile, "c.lease.seen, c.lease.resuming = m.Lease.Expires, true\n		c.keep(m.Round)", "c.lease.seen, c.lease.resuming = m.Lease.Expires, true\n		c.claim(m.Round)"),
+		},
+		{
 			name: "clock behind publishes", breaks: "nothing is published until the clock has passed what was withheld", caught: by("I-25"),
 			edits: in(lease, "behind := c.lease.barrier != 0 && c.now.Ticks() <= c.lease.barrier", "behind := false && c.now.Ticks() <= c.lease.barrier"),
 		},
 		{
-			name: "any incarnation is ours", breaks: "a lease of another process under our id is not ours", caught: by("I-5", "I-20"),
+			name: "any incarnation is ours", breaks: "a lease of another process under our id is not ours", caught: by("I-34", "I-5"),
 			edits: []edit{
 				{lease, "return lease.Incarnation == c.cfg.Incarnation || c.lease.resuming", "return true"},
 				{lease, "return old != nil && old.Owner == c.cfg.Relay && old.Incarnation == c.cfg.Incarnation\n", "return old != nil && old.Owner == c.cfg.Relay\n"},
-				{round, "if result.Previous != nil && result.Previous.Incarnation > c.incarnation {", "if false {"},
+				{round, "if result.Previous != nil && result.Previous.Incarnation > c.id.incarnation {", "if false {"},
 				{round, "if by := c.successor(); by != \"\" {", "if by := c.successor(); by == \"?\" {"},
 			},
 		},
 		{
 			name: "a replaced process goes on", breaks: "a process that finds a higher incarnation ends (M-09)", caught: by("I-5", "I-20", "I-23"),
 			edits: []edit{
-				{round, "if result.Previous != nil && result.Previous.Incarnation > c.incarnation {", "if false {"},
+				{round, "if result.Previous != nil && result.Previous.Incarnation > c.id.incarnation {", "if false {"},
 				{round, "if by := c.successor(); by != \"\" {", "if by := c.successor(); by == \"?\" {"},
 			},
 		},
@@ -142,7 +161,7 @@ func leases() []mutant {
 		},
 		{
 			name: "joins before it can work", breaks: "no heartbeat before table and broker were reached (M-12)", caught: by("I-13"),
-			edits: in(round, "if c.state == starting && !(c.tableRead && c.connected) {", "if c.state == starting && !c.tableRead {"),
+			edits: in(round, "c.state == starting && !(c.tableRead && c.connected)", "c.state == starting && !c.tableRead"),
 		},
 		{
 			name: "a failed read shows an empty table", breaks: "after a failed read what is held is kept and nothing is claimed", caught: by("I-22", "I-24", "I-9", "I-5"),

@@ -10,7 +10,7 @@ const (
 func plans() []mutant {
 	return []mutant{
 		{
-			name: "shares are rounded up", breaks: "the split is fair for a joiner too (L-10)", caught: by("I-10"),
+			name: "shares are rounded up", breaks: "the split is fair for a joiner too (L-10)", caught: by("I-10", "I-29"),
 			edits: in(planFile, "floor, remainder := buckets/len(held), buckets%len(held)", "floor, remainder := (buckets+len(held)-1)/len(held), 0"),
 		},
 		{
@@ -87,7 +87,7 @@ func stops() []mutant {
 			edits: []edit{
 				{stopFile, "	c.stop.phase = stamping\n	c.arm(deadlineTimer, c.now.Until(c.stop.until))\n	c.stamp()",
 					"	c.stop.phase = reading\n	c.arm(deadlineTimer, c.now.Until(c.stop.until))\n	c.readLeases(\"\")"},
-				{stopFile, "	if c.stop.reads == maxFinalReads {\n		c.finish(c.stop.err)", "	if c.stop.reads == maxFinalReads {\n		c.stamp()\n		c.finish(c.stop.err)"},
+				{stopFile, "	if c.stop.reads == maxFinalReads {\n		c.handedBack()", "	if c.stop.reads == maxFinalReads {\n		c.stamp()\n		c.handedBack()"},
 			},
 		},
 		{
@@ -103,8 +103,28 @@ func stops() []mutant {
 			edits: in(stopFile, "		case k.tenure != 0 && k.quiesced:", "		case k.tenure < 0:"),
 		},
 		{
-			name: "a stop frees another incarnation's lease", breaks: "a stop frees only leases of its own incarnation", caught: by("I-5"),
+			name: "a lease that was not taken up is freed", breaks: "a bucket hands back only what its own incarnation has written", caught: by("I-34", "I-5"),
 			edits: in(coreFile, "c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:", "c.lease.resuming && c.lease.read == nil:"),
+		},
+		{
+			name: "a stop frees a namesake's lease", breaks: "a stop frees only leases of its own incarnation", caught: by("I-34", "I-5"),
+			edits: in(stopFile, "lease.Owner == c.id.relay && lease.Incarnation == c.id.incarnation\n", "lease.Owner == c.id.relay\n"),
+		},
+		{
+			name: "a stamp is not above the heartbeats", breaks: "the stamp refuses heartbeats that land late (L-01)", caught: by("I-30"),
+			edits: in(stopFile, "at := max(c.serviceTime(), c.lastBeat+1)", "at := c.serviceTime()"),
+		},
+		{
+			name: "a stamp is above the last heartbeat only", breaks: "the stamp refuses every heartbeat that lands late, whatever the clock was then (L-01)", caught: by("I-30"),
+			edits: in(round, "c.lastBeat = max(c.lastBeat, beat)", "c.lastBeat = beat"),
+		},
+		{
+			name: "rounds go on under the hand-back", breaks: "a relay that hands back has no round under way", caught: by("I-9"),
+			edits: in(stopFile, "	c.round.token = 0\n	c.timers[roundTimer]++\n", ""),
+		},
+		{
+			name: "a stopping relay plans on", breaks: "a relay that stops claims nothing more", caught: by("I-30", "I-29", "I-9"),
+			edits: in(round, "	case c.state == stopping || c.state == withdrawn:\n		c.holdAll()\n		c.nextRound(everyRound)\n		return\n", ""),
 		},
 		{
 			name: "a stop does not drain", breaks: "publishes in flight end before the leases are handed back", caught: by("I-29"),

@@ -69,16 +69,16 @@ func publishing() []mutant {
 			edits: in(submit, "		if t.outstanding > 0 {\n			return pauses // a careful row is outstanding\n		}\n		c.leaveCareful(t)", "		c.leaveCareful(t)"),
 		},
 		{
-			name: "a failed path stays primed", breaks: "a partition on which a record failed is primed again", caught: by("I-4", "I-31"),
-			edits: in(outcome, "		p.path(r.lane.place).primed = false\n", ""),
-		},
-		{
 			name: "what was not sent counts as sent", breaks: "a record that found a full queue keeps no path primed", caught: by("I-4", "I-31"),
 			edits: in(outcome, "		if w := p.path(r.lane.place); w.outstanding == 0 {\n			w.primed = false", "		if w := p.path(r.lane.place); w.outstanding < 0 {\n			w.primed = false"),
 		},
 		{
+			name: "a timer for each refusal", breaks: "a full queue is asked again at a steady pace", caught: by("I-9"),
+			edits: in(outcome, "		if !p.paused {", "		if !p.paused || p.full {"),
+		},
+		{
 			name: "a full queue is left alone for good", breaks: "a producer whose queue was full is tried again", caught: by("I-10", "I-1", "I-29"),
-			edits: in(outcome, "		c.wake(queuePause, queueDue{p.options.Number})\n", ""),
+			edits: in(outcome, "			c.wake(queuePause, queueDue{p.options.Number})\n", ""),
 		},
 		{
 			name: "reports are waited for without an end", breaks: "rows whose reports never come are given up", caught: by("I-26", "I-10", "I-29"),

@@ -48,6 +48,22 @@ func rows() []mutant {
 			edits: in(gapsFile, "	if !ok {\n		c.failBatch()\n		return\n	}", "	_ = ok"),
 		},
 		{
+			name: "all gaps at once", breaks: "a bucket asks for eight gaps at a time", caught: by("I-19"),
+			edits: in(gapsFile, "			if len(b.probes) == maxProbes {\n				break\n			}\n", ""),
+		},
+		{
+			name: "the tail behind the ninth gap goes unprobed", breaks: "the tail's gaps are probed before it is published", caught: by("I-4"),
+			edits: in(deleteFile, "	c.transition(b.machine, fsm.Advance)\n	c.probe()", "	c.transition(b.machine, fsm.Advance)\n	c.publish(len(b.rows))"),
+		},
+		{
+			name: "several pages are one reading", breaks: "what commits between two pages is found before the second is published", caught: by("I-4"),
+			edits: in(batchFile, "if b.rows[0].Sequence < c.expected || b.pages > 1 {", "if b.rows[0].Sequence < c.expected {"),
+		},
+		{
+			name: "a poll is the last one", breaks: "an owned bucket is looked at again and again", caught: by("I-10", "I-1", "I-29"),
+			edits: in(coreFile, "	c.arm(pollTimer, c.cfg.PollInterval, 0)\n", ""),
+		},
+		{
 			name: "the first gap is not probed", breaks: "a tenure that has removed nothing probes from the start of the bucket", caught: by("I-4"),
 			edits: in(batchFile, "	b.next = c.expected\n", "	b.next = max(c.expected, b.rows[0].Sequence)\n"),
 		},
