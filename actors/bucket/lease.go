@@ -62,9 +62,10 @@ func (c *core) claim(round Round) {
 	})
 }
 
-// keep extends the lease under the expiry that was seen. It does not with a clock
-// that is ahead, nor when that would move the expiry backwards: then nothing is sent, and nothing is published until our clock
-// has passed what was withheld (protocol.md section 3, step 3).
+// keep extends the lease under the expiry that was seen. A clock that is, or may
+// be, ahead keeps nothing. Nor is anything sent that would move the expiry
+// backwards: then nothing is published until our clock has passed what was withheld
+// (protocol.md section 3, step 3 and Clock guard).
 func (c *core) keep(round Round) {
 	if round.Ahead {
 		return
