@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// outcome is what one event has cost a fleet.
+type outcome struct {
+	refused    []request     // from the event on
+	least      int           // refused writes that there must be
+	most       int           // and that there may be
+	took       time.Duration // until each bucket had an owner for good; 0: there was nothing to take
+	within     time.Duration // what it may have taken
+	duplicates int           // records beyond the first of a message
+}
+
+// problems are what is more, or less, than the event may cost.
+func (o outcome) problems() (problems []string) {
+	if n := len(o.refused); n < o.least || n > o.most {
+		problems = append(problems, fmt.Sprintf("%d writes were refused, want %d to %d: %s", n, o.least, o.most, tally(o.refused)))
+	}
+	if o.took > o.within {
+		problems = append(problems, fmt.Sprintf("the buckets were taken over after %v, want %v at most", o.took, o.within))
+	}
+	return problems
+}
+
+// columns are the outcome's figures in a table, tab separated.
+func (o outcome) columns() string {
+	takeover, within := "-", "-"
+	if o.within > 0 {
+		takeover, within = fmt.Sprintf("%.1f s", o.took.Seconds()), fmt.Sprintf("%.1f s", o.within.Seconds())
+	}
+	return fmt.Sprintf("%d\t%s\t%s\t%d", len(o.refused), takeover, within, o.duplicates)
+}
+
+// only are the requests that match, in their order.
+func only(requests []request, matches func(request) bool) []request {
+	var some []request
+	for _, r := range requests {
+		if matches(r) {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// refusals are the writes whose condition failed.
+func refusals(requests []request) []request {
+	return only(requests, func(r request) bool { return r.refused })
+}
+
+// restless are those that no settled fleet sends: what moves a bucket, and what
+// is refused.
+func restless(requests []request) []request {
+	return only(requests, func(r request) bool { return r.moves() || r.refused })
+}
+
+// claimed are the buckets of all applied claims, ascending, each as often as it
+// was claimed.
+func claimed(requests []request) []int {
+	return applied(requests, claim, "")
+}
+
+// applied are the buckets of all applied requests of a kind, ascending; of one
+// relay, or, without a name, of all.
+func applied(requests []request, k kind, relay string) []int {
+	var buckets []int
+	for _, r := range requests {
+		if r.kind == k && r.applied() && (relay == "" || r.relay == relay) {
+			buckets = append(buckets, r.bucket)
+		}
+	}
+	slices.Sort(buckets)
+	return buckets
+}
+
+// covers tells whether all of these buckets are among those.
+func covers(those, buckets []int) bool {
+	return !slices.ContainsFunc(buckets, func(b int) bool { return !slices.Contains(those, b) })
+}
+
+// faults are what may not be among the requests of any fleet with a sound table:
+// such as the protocol does not know, such without an answer, and answers without
+// the service's time, on which the clock guard depends, or with an error.
+func faults(requests []request) (problems []string) {
+	for _, c := range []struct {
+		what    string
+		matches func(request) bool
+	}{
+		{"are not of the protocol", func(r request) bool { return strings.HasPrefix(string(r.kind), string(unknown)) }},
+		{"have no answer", func(r request) bool { return r.status == 0 }},
+		{"have an answer without a date", func(r request) bool { return r.status != 0 && !r.dated }},
+		{"have failed", func(r request) bool { return r.status != 0 && !r.applied() && !r.refused }},
+	} {
+		if bad := only(requests, c.matches); len(bad) > 0 {
+			problems = append(problems, fmt.Sprintf("%d requests %s: %s", len(bad), c.what, tally(bad)))
+		}
+	}
+	return problems
+}
+
+// disorder says how a graceful stop of a relay was not as it must be: its record
+// is stamped before any lease is handed back, and the leases are read again after
+// the last one was; empty: it was.
+func disorder(requests []request, relay string) string {
+	own := only(requests, func(r request) bool { return r.relay == relay && r.applied() })
+	kinds := make([]kind, len(own))
+	for i, r := range own {
+		kinds[i] = r.kind
+	}
+	stamped, released := slices.Index(kinds, stamp), slices.Index(kinds, release)
+	if stamped < 0 || released < 0 || own[released].sent.Before(own[stamped].answered) {
+		return fmt.Sprintf("%s did not stamp its record before it handed a lease back: %v", relay, kinds)
+	}
+	last := released
+	for i, k := range kinds {
+		if k == release {
+			last = i
+		}
+	}
+	if !slices.Contains(kinds[last:], coordination) {
+		return fmt.Sprintf("%s did not read the leases after it handed the last one back: %v", relay, kinds)
+	}
+	return ""
+}
+
+// tally says how many requests of which relay and kind there are.
+func tally(requests []request) string {
+	counts := map[string]int{}
+	for _, r := range requests {
+		counts[r.relay+"'s "+string(r.kind)]++
+	}
+	var parts []string
+	for what, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s: %d", what, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
