@@ -26,10 +26,7 @@ func missedDeadline(t *testing.T) outcome {
 	broker.holdAcknowledgements()
 	mark := s.traffic.mark()
 	s.oneInEach(own)
-	s.traffic.await(t, "the fetch of each row", mark, func(seen []request) bool {
-		return covers(applied(seen, fetch, leaver.name), own)
-	})
-	s.awaitRounds(1, leaver) // by now they are with the broker
+	s.traffic.await(t, "rows of each bucket in flight", mark, func(seen []request) bool { return allInFlight(seen, leaver.name) })
 	leaver.signal(syscall.SIGTERM)
 	if code := leaver.exit(); code != 0 {
 		t.Errorf("the relay ended with %d", code)
@@ -76,7 +73,7 @@ func stallWithRenewals(t *testing.T) outcome {
 	s.wantMoved(mark, before, after, own)
 	fleet[0].gate.letGo()
 	s.traffic.await(s.t, "their refusal", mark, func(seen []request) bool { return len(refusals(seen)) >= len(own) })
-	s.wantReturn(fleet[0], after, fleet...)
+	s.wantReturn(fleet[0], own, after, fleet...)
 	o := s.outcome(mark, at.Sub(stalled), leaseDuration+renewInterval+requestTime, fleet...)
 	o.least, o.most = len(own), len(own)
 	return o
@@ -95,13 +92,13 @@ func stallBetweenRounds(t *testing.T) outcome {
 	stalled := time.Now()
 	after, at := s.awaitFair(fleet[1:]...)
 	s.wantMoved(mark, before, after, own)
-	s.wantReturn(fleet[0], after, fleet...)
+	s.wantReturn(fleet[0], own, after, fleet...)
 	return s.outcome(mark, at.Sub(stalled), leaseDuration+renewInterval+requestTime, fleet...)
 }
 
-// wantReturn lets the stalled relay go on. Only what its peers hand over moves,
-// and it claims that once.
-func (s *sharing) wantReturn(stalled *member, before map[int]lease, fleet ...*member) {
+// wantReturn lets the stalled relay go on. It asks nothing more about the buckets
+// that it has lost; only what its peers hand over moves, and it claims that once.
+func (s *sharing) wantReturn(stalled *member, lost []int, before map[int]lease, fleet ...*member) {
 	s.t.Helper()
 	mark := s.traffic.mark()
 	stalled.wake()
@@ -110,6 +107,9 @@ func (s *sharing) wantReturn(stalled *member, before map[int]lease, fleet ...*me
 	s.wantMoved(mark, before, after, back)
 	if released := applied(s.traffic.since(mark), release, ""); !slices.Equal(released, back) {
 		s.t.Errorf("buckets %v came back, and %v were handed over", back, released)
+	}
+	if seen := trespasses(s.traffic.since(mark), stalled.name, lost); len(seen) > 0 {
+		s.t.Errorf("awake, and before it had a bucket back, it sent %s", tally(seen))
 	}
 	s.wantQuiet(2, fleet...)
 }

@@ -104,8 +104,32 @@ func TestRestlessAndClaimed(t *testing.T) {
 	if got := restless(seen); len(got) != 5 || len(refusals(seen)) != 1 {
 		t.Errorf("restless: %s", tally(got))
 	}
-	if !covers([]int{1, 2, 2}, []int{2}) || covers([]int{1}, []int{1, 2}) {
-		t.Error("covers is wrong")
+}
+
+func TestAllInFlightBites(t *testing.T) {
+	beat, kept := done("a", heartbeat, -1, 0), done("a", keep, 1, 0)
+	look, peers := done("a", discovery, 1, 0), done("b", discovery, 2, 0)
+	for name, c := range map[string]struct {
+		seen []request
+		all  bool
+	}{
+		"nothing beside the last round": {[]request{beat, look, beat, kept, peers, beat, look}, true},
+		"a poll beside it":              {[]request{beat, kept, beat, look, beat}, false},
+		"no whole round yet":            {[]request{look, beat, kept}, false},
+	} {
+		if allInFlight(c.seen, "a") != c.all {
+			t.Error(name)
+		}
+	}
+}
+
+func TestTrespassesBite(t *testing.T) {
+	seen := []request{
+		done("b", fetch, 1, 0), done("a", fetch, 3, 0), done("a", heartbeat, -1, 0),
+		done("a", deletion, 1, 1), done("a", claim, 1, 2), done("a", fetch, 1, 3), done("a", keep, 2, 3),
+	}
+	if got := tally(trespasses(seen, "a", []int{1, 2})); got != "a's delete: 1, a's keep: 1" {
+		t.Error(got)
 	}
 }
 

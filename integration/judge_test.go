@@ -78,11 +78,6 @@ func applied(requests []request, k kind, relay string) []int {
 	return buckets
 }
 
-// covers tells whether all of these buckets are among those.
-func covers(those, buckets []int) bool {
-	return !slices.ContainsFunc(buckets, func(b int) bool { return !slices.Contains(those, b) })
-}
-
 // faults are what may not be among the requests of any fleet with a sound table:
 // such as the protocol does not know, such without an answer, and answers without
 // the service's time, on which the clock guard depends, or with an error.
@@ -126,6 +121,38 @@ func disorder(requests []request, relay string) string {
 		return fmt.Sprintf("%s did not read the leases after it handed the last one back: %v", relay, kinds)
 	}
 	return ""
+}
+
+// allInFlight tells whether the last whole round of a relay had nothing beside it:
+// each of its buckets has rows that it waits for, since one without is polled.
+func allInFlight(requests []request, relay string) bool {
+	beats, beside := 0, 0
+	for _, r := range slices.Backward(requests) {
+		switch {
+		case r.relay != relay:
+		case r.kind == heartbeat:
+			beats++
+		case beats == 1 && !r.coordinates():
+			beside++
+		}
+	}
+	return beats > 1 && beside == 0
+}
+
+// trespasses are the requests of a relay about buckets that it has lost, until it
+// has claimed them anew.
+func trespasses(requests []request, relay string, lost []int) []request {
+	lost = slices.Clone(lost)
+	return only(requests, func(r request) bool {
+		if r.relay != relay || !slices.Contains(lost, r.bucket) {
+			return false
+		}
+		if r.kind == claim && r.applied() {
+			lost = slices.DeleteFunc(lost, func(b int) bool { return b == r.bucket })
+			return false
+		}
+		return true
+	})
 }
 
 // tally says how many requests of which relay and kind there are.
