@@ -95,6 +95,15 @@ func TestBillBites(t *testing.T) {
 	}
 }
 
+// A standby far back in line that runs every round is found too.
+func TestBillBitesOnRoundsTwiceAsOften(t *testing.T) {
+	twice := settledPrice
+	twice.every *= 2
+	if _, problems := bill(twice, settledTraffic()); !strings.Contains(strings.Join(problems, "\n"), "round 1 lasted 2s, want 4s") {
+		t.Errorf("%q", problems)
+	}
+}
+
 // without drops all requests of a kind for a bucket.
 func without(all []request, k kind, bucket int) []request {
 	return only(all, func(r request) bool { return r.kind != k || r.bucket != bucket })

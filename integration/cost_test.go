@@ -116,4 +116,4 @@ func (p price) judgePolls(requests []request) (problems []string) {
 }
 
 // near allows for a slow machine, and for nothing that is done twice or left out.
-func near(took, want time.Duration) bool { return took > want/2 && took < want*3/2 }
+func near(took, want time.Duration) bool { return took > want*2/3 && took < want*3/2 }

@@ -241,6 +241,10 @@ func (s *sharing) wantMoved(mark int, before, after map[int]lease, want []int) {
 // and no other.
 func (s *sharing) wantClaims(mark int, want []int) {
 	s.t.Helper()
+	// The table may show a claim before its answer has passed by.
+	s.traffic.await(s.t, "the answers to all claims", mark, func(seen []request) bool {
+		return !slices.ContainsFunc(seen, func(r request) bool { return r.kind == claim && r.answered.IsZero() })
+	})
 	if got := claimed(s.traffic.since(mark)); !slices.Equal(got, want) {
 		s.t.Errorf("buckets %v were claimed, want %v", got, want)
 	}
