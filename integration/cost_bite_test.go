@@ -16,7 +16,7 @@ func settledTraffic() []request {
 	var all []request
 	began := time.Unix(1_800_000_000, 0)
 	add := func(at time.Duration, r request) {
-		r.relay, r.sent = "a", began.Add(at)
+		r.relay, r.sent, r.attempt = "a", began.Add(at), 1
 		all = append(all, r, request{relay: "b", kind: keep, bucket: 2, sent: r.sent})
 	}
 	for round := range 4 {

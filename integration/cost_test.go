@@ -21,13 +21,13 @@ type price struct {
 // consistent query of one key for each owned bucket and poll. It returns how many
 // requests of each kind the rounds had, and what is wrong with them. A round
 // begins with its heartbeat; the last one must have ended, so that requests has
-// one heartbeat more.
+// one heartbeat more. What the SDK repeats, on a slow machine, does not count.
 func bill(p price, requests []request) (counts map[kind]int, problems []string) {
 	counts = map[kind]int{}
 	wrong := func(format string, args ...any) {
 		problems = append(problems, p.relay+": "+fmt.Sprintf(format, args...))
 	}
-	requests = only(requests, func(r request) bool { return r.relay == p.relay })
+	requests = only(requests, func(r request) bool { return r.relay == p.relay && r.attempt <= 1 })
 	var begins []int
 	for i, r := range requests {
 		if r.kind == heartbeat {

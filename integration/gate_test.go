@@ -168,6 +168,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	}
 	r := nameRequest(in.Header.Get("X-Amz-Target"), text)
 	r.relay = g.relay
+	r.belong(in.Header)
 	place := g.traffic.arrived(r)
 	g.pass(r)
 	response, answer, err := g.ask(in, text)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,10 +83,10 @@ func TestOutcomeBites(t *testing.T) {
 
 func TestOutcomeIsShown(t *testing.T) {
 	o := outcome{refused: []request{{}}, took: 2140 * time.Millisecond, within: 4 * time.Second, duplicates: 3}
-	if got := o.columns(); got != "1\t2.1 s\t4.0 s\t3" {
+	if got := o.columns(); got != "1\t0\t2.1 s\t4.0 s\t3" {
 		t.Errorf("%q", got)
 	}
-	if got := (outcome{}).columns(); got != "0\t-\t-\t0" {
+	if got := (outcome{}).columns(); got != "0\t0\t-\t-\t0" {
 		t.Errorf("%q", got)
 	}
 }
@@ -103,6 +104,29 @@ func TestRestlessAndClaimed(t *testing.T) {
 	}
 	if got := restless(seen); len(got) != 5 || len(refusals(seen)) != 1 {
 		t.Errorf("restless: %s", tally(got))
+	}
+}
+
+// A repetition is told apart from a loss by the call that it belongs to.
+func TestRepetitionsAreNoRefusals(t *testing.T) {
+	attempt := func(call string, n int, refused bool) request {
+		r := request{relay: "a", kind: keep, bucket: 1, status: http.StatusOK, refused: refused}
+		r.belong(http.Header{"Amz-Sdk-Invocation-Id": {call}, "Amz-Sdk-Request": {fmt.Sprintf("attempt=%d; max=2", n)}})
+		return r
+	}
+	for name, c := range map[string]struct {
+		seen              []request
+		refused, repeated int
+	}{
+		"an applied write repeated":         {[]request{attempt("x", 1, false), attempt("x", 2, true)}, 0, 1},
+		"a refused write":                   {[]request{attempt("x", 1, true)}, 1, 0},
+		"a refused write repeated":          {[]request{attempt("x", 1, true), attempt("x", 2, true)}, 2, 0},
+		"a second write, after an applied":  {[]request{attempt("x", 1, false), attempt("y", 1, true)}, 1, 0},
+		"a repetition of what was not seen": {[]request{attempt("y", 1, false), attempt("x", 2, true)}, 1, 0},
+	} {
+		if r, p := len(refusals(c.seen)), len(repetitions(c.seen)); r != c.refused || p != c.repeated || len(restless(c.seen)) != r {
+			t.Errorf("%s: %d refused, %d repeated", name, r, p)
+		}
 	}
 }
 

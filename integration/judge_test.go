@@ -10,6 +10,7 @@ import (
 // outcome is what one event has cost a fleet.
 type outcome struct {
 	refused    []request     // from the event on
+	repeated   []request     // refused, but only since the SDK repeated what was applied
 	least      int           // refused writes that there must be
 	most       int           // and that there may be
 	took       time.Duration // until each bucket had an owner for good; 0: there was nothing to take
@@ -34,7 +35,7 @@ func (o outcome) columns() string {
 	if o.within > 0 {
 		takeover, within = fmt.Sprintf("%.1f s", o.took.Seconds()), fmt.Sprintf("%.1f s", o.within.Seconds())
 	}
-	return fmt.Sprintf("%d\t%s\t%s\t%d", len(o.refused), takeover, within, o.duplicates)
+	return fmt.Sprintf("%d\t%d\t%s\t%s\t%d", len(o.refused), len(o.repeated), takeover, within, o.duplicates)
 }
 
 // only are the requests that match, in their order.
@@ -48,15 +49,30 @@ func only(requests []request, matches func(request) bool) []request {
 	return some
 }
 
-// refusals are the writes whose condition failed.
+// refusals are the writes whose condition failed, but for those that the SDK has
+// repeated: a machine was slow, and the condition failed on what the call itself
+// had written.
 func refusals(requests []request) []request {
-	return only(requests, func(r request) bool { return r.refused })
+	return only(requests, func(r request) bool { return r.refused && !repeated(r, requests) })
+}
+
+// repeated tells whether a request is a further attempt of a call of which an
+// earlier one was not refused.
+func repeated(r request, requests []request) bool {
+	return r.attempt > 1 && slices.ContainsFunc(requests, func(earlier request) bool {
+		return earlier.relay == r.relay && earlier.call == r.call && earlier.attempt < r.attempt && !earlier.refused
+	})
+}
+
+// repetitions are the writes that were refused because the SDK has repeated them.
+func repetitions(requests []request) []request {
+	return only(requests, func(r request) bool { return r.refused && repeated(r, requests) })
 }
 
 // restless are those that no settled fleet sends: what moves a bucket, and what
 // is refused.
 func restless(requests []request) []request {
-	return only(requests, func(r request) bool { return r.moves() || r.refused })
+	return only(requests, func(r request) bool { return r.moves() || r.refused && !repeated(r, requests) })
 }
 
 // claimed are the buckets of all applied claims, ascending, each as often as it

@@ -40,11 +40,26 @@ type request struct {
 	strong bool // a strongly consistent read
 	limit  int  // of a query; 0: none
 	sent   time.Time
+	// call is the SDK's name for the call that the request belongs to, and attempt
+	// its number there, from 1: the SDK repeats what it has no answer to in time.
+	call    string
+	attempt int
 
 	answered time.Time // zero: not yet
 	status   int       // HTTP's; 0: the table has not answered
 	refused  bool      // its condition failed
 	dated    bool      // the answer says the service's time
+}
+
+// attemptForm is the header in which the SDK counts its attempts.
+var attemptForm = regexp.MustCompile(`^attempt=(\d+);`)
+
+// belong sets the call and attempt, from an HTTP request's header.
+func (r *request) belong(header http.Header) {
+	r.call, r.attempt = header.Get("Amz-Sdk-Invocation-Id"), 1
+	if found := attemptForm.FindStringSubmatch(header.Get("Amz-Sdk-Request")); found != nil {
+		r.attempt = numberOf(found[1])
+	}
 }
 
 // answer sets the parts behind answered, from an HTTP response; a nil header: there

@@ -175,8 +175,9 @@ func (s *sharing) awaitRounds(rounds int, members ...*member) {
 	})
 }
 
+// beats is how many rounds the relay has begun.
 func beats(seen []request, m *member) int {
-	return len(only(seen, func(r request) bool { return r.relay == m.name && r.kind == heartbeat }))
+	return len(only(seen, func(r request) bool { return r.relay == m.name && r.kind == heartbeat && r.attempt == 1 }))
 }
 
 // awaitRoundEnd waits for the end of a round that each of these relays begins from
