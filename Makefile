@@ -24,7 +24,8 @@ race: ## Runs the whole suite under the race detector
 
 # Services that INTEGRATION_DYNAMODB and INTEGRATION_BROKERS name are used as they
 # are, and left running. All that the tests say is shown, but for the names of
-# passed subtests: it has the figures of the fleet and of the throughput.
+# passed subtests: it has the figures of the fleet, of its events, and of the
+# throughput. Four events happen at once, to fleets that wait most of the time.
 integration: SHELL := bash
 integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	@set -eo pipefail; \
@@ -35,7 +36,7 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 		eval "$$settings"; \
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
-	go test -v -tags integration -count=1 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'
+	go test -v -tags integration -count=1 -parallel 4 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'
 
 # The seeds draw fleets of one to five relays with settings of their own. The end
 # says what was seen, and how fast.
