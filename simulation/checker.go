@@ -39,10 +39,13 @@ type checker struct {
 	requests map[string]int
 	refused  map[string]int
 	coverage map[string]int
-	moves    int           // claims that were applied
-	failures int           // of producers
-	lastMove time.Duration // of the last lease that changed hands, or of a process that may cause it
-	lastFuss time.Duration // of the last refused write
+	moves    int // claims that were applied
+	failures int // of producers
+	// overtaken are refused heartbeats that their own relay's stamp came before: it
+	// stopped while they were under way.
+	overtaken int
+	lastMove  time.Duration // of the last lease that changed hands, or of a process that may cause it
+	lastFuss  time.Duration // of the last refused write
 }
 
 // rowName names a row of the outbox.
@@ -55,19 +58,6 @@ type rowName struct {
 type keyOrder struct {
 	commits []int // indexes into the commits
 	next    int   // the first one that was not delivered yet
-}
-
-// belief is that one process holds a bucket's lease valid until an instant of
-// its own clocks.
-type belief struct {
-	process *process
-	until   store.Instant
-}
-
-// holds tells whether it does so now: neither clock has passed the instant.
-func (b belief) holds() bool {
-	now := b.process.Now()
-	return now.Wall <= b.until.Wall && now.Mono <= b.until.Mono
 }
 
 // victory is a claim that was applied, and what it was planned on.
@@ -131,6 +121,9 @@ func (c *checker) applied(p *process, r store.Request, apply func() store.Reply)
 	if reply.Class == store.Refused {
 		c.refused[r.RequestName()]++
 		c.lastFuss = c.fleet.now
+		if _, beats := r.(store.Heartbeat); beats && c.witness(p).stop.stamped {
+			c.overtaken++
+		}
 	}
 	return reply
 }
@@ -317,78 +310,6 @@ func (c *checker) observe(p *process, e event.Event) {
 	case event.ActorFailed:
 		c.about(p.name, -1).violated("I-9", "%s: actor %s panicked: %s", p.name, e.Actor, e.Reason)
 	}
-}
-
-func (c *checker) believesNot(p *process, b int) {
-	kept := c.beliefs[b][:0]
-	for _, other := range c.beliefs[b] {
-		if other.process != p {
-			kept = append(kept, other)
-		}
-	}
-	c.beliefs[b] = kept
-}
-
-// believes: a process holds a lease valid. Nobody else may at this instant, but
-// for a process that cannot know yet of a younger one under its id.
-func (c *checker) believes(p *process, b int, until store.Instant) {
-	c.believesNot(p, b)
-	mine := belief{p, until}
-	if !p.held {
-		p.held = true
-		c.supersede(p)
-	}
-	for _, other := range c.beliefs[b] {
-		if mine.holds() && other.holds() && !c.unaware(p) && !c.unaware(other.process) {
-			c.about(p.name, b).violated("I-5", "%s and %s both hold the lease of bucket %d valid", p.name, other.process.name, b)
-		}
-	}
-	c.beliefs[b] = append(c.beliefs[b], mine)
-}
-
-// supersede: a process holds leases for the first time, so that older ones under
-// its id are to end.
-func (c *checker) supersede(p *process) {
-	for _, other := range c.fleet.processes {
-		if other != p && other.relay == p.relay && other.born <= p.born && other.superseded == 0 {
-			other.superseded = c.fleet.now
-		}
-	}
-}
-
-// unaware tells whether a process may still not know that another has begun under
-// its id. It has a round and a request's time for it, in which it may hold valid
-// what the other has handed on already.
-func (c *checker) unaware(p *process) bool {
-	grace := 2*c.fleet.o.LeaseRenewInterval + requestTimeout
-	return p.superseded != 0 && c.fleet.now-max(p.superseded, p.stalledUntil) <= grace
-}
-
-// ended: the relay in the process has come to its end, and believes nothing any
-// more.
-func (c *checker) ended(p *process) {
-	c.witness(p).stopped(c, p)
-	for b := range c.fleet.o.Buckets {
-		c.believesNot(p, b)
-	}
-}
-
-func (c *checker) died(p *process) {
-	c.lastMove = c.fleet.now // its peers are still to see it
-	for b := range c.fleet.o.Buckets {
-		c.believesNot(p, b)
-	}
-	delete(c.witnesses, p)
-}
-
-// holds tells whether a process holds a lease valid by its own reckoning.
-func (c *checker) holds(p *process, b int) bool {
-	for _, other := range c.beliefs[b] {
-		if other.process == p && other.holds() {
-			return true
-		}
-	}
-	return false
 }
 
 // lost are the committed messages that the broker does not have, nor the table.

@@ -41,9 +41,7 @@ func (w watchedProducer) Produce(r publisher.Record, t publisher.Token) error {
 	}
 	err := w.Producer.Produce(r, t)
 	if err == nil {
-		seen := w.checker.witness(w.process)
-		seen.submitted(w.checker, w.process, t)
-		seen.outstanding[t] = submission{w.checker.fleet.now, w.number}
+		w.checker.witness(w.process).submitted(w.checker, w.process, t, w.number)
 	}
 	return err
 }

@@ -108,6 +108,7 @@ func (f *fleet) bootNamed(name, relay string) *process {
 	p.clock = f.newClock(p)
 	f.record(p.name, processStarted, started{relay, p.clock.skew, p.clock.drift})
 	f.processes = append(f.processes, p)
+	f.leapAtStart(p)
 	props := p.Props(coordinator.New(f.config(p), p),
 		actor.WithSupervisor(actors.StopOnPanic()), actor.WithGuardian(actors.StopOnPanic()))
 	pid, err := p.system.Root.SpawnNamed(props, "coordinator")

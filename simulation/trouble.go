@@ -7,6 +7,7 @@ import (
 
 	"github.com/bucketbrigade/relay/actors/coordinator"
 	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // lowLimit is a topic's max.message.bytes while it is lowered; some records are
@@ -113,8 +114,18 @@ func (f *fleet) pause(s source) time.Duration {
 // leap sets a clock so far away that any answer shows it, and right again after some
 // rounds. A machine of which the other clock has stood still is spared: with both
 // clocks wrong nobody can know.
-func (f *fleet) leap(s source) {
-	p, least := f.anyone(s), f.o.LeaseRenewInterval/2+f.o.MaxClockSkew+2*time.Second
+func (f *fleet) leap(s source) { f.leapOf(f.anyone(s), s) }
+
+// leapAtStart lets a process begin with a clock that is far off, at times.
+func (f *fleet) leapAtStart(p *process) {
+	if f.dice.rollAt(ClockLeap, 0.03) {
+		f.dice.note(ClockLeap, p.name, "")
+		f.leapOf(p, f.dice.of(ClockLeap))
+	}
+}
+
+func (f *fleet) leapOf(p *process, s source) {
+	least := f.o.LeaseRenewInterval/2 + f.o.MaxClockSkew + 2*time.Second
 	by := s.between(least, 10*least)
 	if s.chance(0.2) {
 		by = s.between(least, 2*time.Hour)
@@ -126,7 +137,20 @@ func (f *fleet) leap(s source) {
 		return
 	}
 	p.leap(by)
-	f.At(s.between(0, 8*f.o.LeaseRenewInterval), func() { f.setRight(p) })
+	right := f.setRight
+	if s.chance(0.4) {
+		right = f.setRightInRound
+	}
+	f.At(s.between(0, 8*f.o.LeaseRenewInterval), func() { right(p) })
+}
+
+// setRightInRound ends a leap while a request of a round is under way.
+func (f *fleet) setRightInRound(p *process) {
+	if p.lanes[store.Coordination].busy == 0 && !p.dead && !f.healed {
+		f.At(fastest, func() { f.setRightInRound(p) })
+		return
+	}
+	f.setRight(p)
 }
 
 // setRight ends a leap. What follows from it is still to be seen.
@@ -354,17 +378,14 @@ func (f *fleet) heal() {
 	}
 }
 
-// endDoubles ends the older of two processes under one id where they could not
-// find out: with clocks that may differ by a whole interval, the younger one's
-// heartbeats and keeps may all be behind the older one's, so that it can write
+// endDoubles ends the older of two processes under one id where they may never find
+// out: a younger one whose clock is behind, and whose rounds come just after the
+// older one's, has each heartbeat refused and can keep no lease, so that it writes
 // nothing. Neither does harm, but one write is refused in each round, for ever.
 func (f *fleet) endDoubles() {
-	if f.o.MaxClockSkew < f.o.LeaseRenewInterval {
-		return
-	}
 	youngest := map[string]*process{}
 	for _, p := range slices.Clone(f.processes) { // first made first
-		if older := youngest[p.relay]; older != nil {
+		if older := youngest[p.relay]; older != nil && p.Now().Wall < older.Now().Wall {
 			f.bury(older)
 		}
 		youngest[p.relay] = p

@@ -41,6 +41,8 @@ type bucketWitness struct {
 	shared    map[int64]bool // rows that were rejected, perhaps for others
 	undeleted []int64        // acknowledged and not seen to be gone, ascending or not
 	drain     drain
+	batch     uint64 // of the last record that was submitted
+	submitted int    // records of it that are outstanding
 }
 
 // submission is one record that a producer has not reported yet.
@@ -161,8 +163,13 @@ type naming struct {
 }
 
 // submitted checks one record on its way to a producer.
-func (w *witness) submitted(c *checker, p *process, t publisher.Token) {
+func (w *witness) submitted(c *checker, p *process, t publisher.Token, producer int) {
 	b := &w.buckets[t.Bucket]
+	if b.submitted > 0 && b.batch != t.Batch {
+		c.about(p.name, t.Bucket).violated("I-16", "%s submits row %d of bucket %d while %d records of an earlier batch are outstanding", p.name, t.Sequence, t.Bucket, b.submitted)
+	}
+	b.batch, b.submitted = t.Batch, b.submitted+1
+	w.outstanding[t] = submission{c.fleet.now, producer}
 	if b.barrier != 0 {
 		if p.Now().Ticks() <= b.barrier {
 			c.about(p.name, t.Bucket).violated("I-25", "%s submits row %d of bucket %d before its clock has passed the expiry that it withheld", p.name, t.Sequence, t.Bucket)
@@ -183,7 +190,7 @@ func (w *witness) reported(message any) {
 		w.reached = true
 	case publisher.Reported:
 		for _, r := range m.Reports {
-			delete(w.outstanding, r.Token)
+			w.ended(r.Token)
 			if b := &w.buckets[r.Token.Bucket]; r.Fault == nil && !b.acked[r.Token.Sequence] {
 				b.acked[r.Token.Sequence] = true
 				b.undeleted = append(b.undeleted, r.Token.Sequence)
@@ -196,8 +203,16 @@ func (w *witness) reported(message any) {
 func (w *witness) closed(producer int) {
 	for t, s := range w.outstanding { // the order does not matter
 		if s.producer == producer {
-			delete(w.outstanding, t)
+			w.ended(t)
 		}
+	}
+}
+
+// ended: a record is not outstanding any more, if it was.
+func (w *witness) ended(t publisher.Token) {
+	if _, was := w.outstanding[t]; was {
+		delete(w.outstanding, t)
+		w.buckets[t.Bucket].submitted--
 	}
 }
 

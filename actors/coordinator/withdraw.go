@@ -59,7 +59,11 @@ func (c *core) clockIsRight(by time.Duration) {
 	c.skewed = false
 	c.emit(event.ClockRight{Ahead: by})
 	if c.state == starting {
-		c.id = c.rename(c.now, c.id)
+		before := c.id
+		if c.lastBeat == 0 { // nobody has seen it: it need not be outdone
+			before.incarnation = ""
+		}
+		c.id = c.rename(c.now, before)
 		c.emit(event.RelayRenamed{Relay: c.id.relay, Incarnation: c.id.incarnation})
 	}
 }
@@ -125,7 +129,11 @@ func (c *core) mayComeBack() {
 		c.nextRound(everyRound)
 		return
 	}
-	c.id = c.rename(c.now, c.id)
+	before := c.id
+	c.id = c.rename(c.now, before)
+	if c.id.relay != before.relay {
+		c.lastBeat = 0 // what may still land is of another record
+	}
 	c.state, c.began, c.stop, c.beats, c.wentBack = starting, c.now, stop{}, 0, 0
 	c.emit(event.RelayRenamed{Relay: c.id.relay, Incarnation: c.id.incarnation})
 	c.beginRound()

@@ -13,8 +13,12 @@ func clocks() []mutant {
 			edits: in(clockFile, "	g.dated = m.Reply.Date != 0\n", "	g.dated = m.Reply.Date < 0\n"),
 		},
 		{
-			name: "a step is not looked at", breaks: "a clock that has stepped is in doubt until the next answer", caught: by("I-35", "I-5"),
-			edits: in(clockFile, "	if step.Abs() > stepGrain {\n		g.bounds = nil", "	if step.Abs() < 0 {\n		g.bounds = nil"),
+			name: "a clock that is behind is not off", breaks: "a relay whose clock is behind claims and prunes nothing", caught: by("I-35", "I-5"),
+			edits: in(clockFile, "s.low > g.limit || s.high < -g.limit", "s.low > g.limit"),
+		},
+		{
+			name: "a clock that is ahead is not off", breaks: "a relay whose clock is ahead writes no heartbeat and no lease", caught: by("I-35", "I-5"),
+			edits: in(clockFile, "s.low > g.limit || s.high < -g.limit", "s.high < -g.limit"),
 		},
 		{
 			name: "a doubtful round beats its heart", breaks: "a relay that is ahead, or may be, reads before it writes", caught: by("I-35"),
@@ -34,12 +38,12 @@ func clocks() []mutant {
 			edits: in(lease, "	if round.Ahead {\n		return\n	}\n", ""),
 		},
 		{
-			name: "a relay withdraws for good", breaks: "a relay comes back when its clock is right and a broker is reached", caught: by("I-10", "I-1"),
-			edits: in(withdrawFile, "	if left || c.round.clock.off || !c.connected {", "	if left || c.round.clock.off || c.state == withdrawn {"),
+			name: "an incarnation of a wrong clock stays", breaks: "a relay whose clock was ahead before it joined is no successor of those to come", caught: by("I-29", "I-10"),
+			edits: in(withdrawFile, "		if c.lastBeat == 0 {", "		if c.lastBeat < 0 {"),
 		},
 		{
-			name: "comes back without a broker", breaks: "a relay that reaches no broker takes no share", caught: by("I-13", "I-10", "I-9"),
-			edits: in(withdrawFile, "	if left || c.round.clock.off || !c.connected {", "	if left || c.round.clock.off {"),
+			name: "a relay withdraws for good", breaks: "a relay comes back when its clock is right and a broker is reached", caught: by("I-10", "I-1"),
+			edits: in(withdrawFile, "	if left || c.round.clock.off || !c.connected {", "	if left || c.round.clock.off || c.state == withdrawn {"),
 		},
 	}
 }

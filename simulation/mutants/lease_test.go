@@ -75,7 +75,7 @@ func requests() []mutant {
 			},
 		},
 		{
-			name: "prune at once", breaks: "a stopped record stays for a lease duration, to refuse late heartbeats", caught: by("I-20"),
+			name: "prune at once", breaks: "a stopped record stays for a lease duration, to refuse late heartbeats", caught: by("I-20", "I-35"),
 			edits: in(round, "Stopped:  now.Add(-c.cfg.LeaseDuration),", "Stopped:  now,"),
 		},
 		{

@@ -57,12 +57,8 @@ func publishing() []mutant {
 			edits: in(submit, "return k != nil && (k.held == pass || k.outstanding > 0 && k.lane != r.lane)", "return k != nil && k.held == pass"),
 		},
 		{
-			name: "a later tenure does not wait", breaks: "a bucket's records of an earlier tenure end before the next ones are submitted", caught: by("I-4", "I-31", "I-9"),
+			name: "a later tenure does not wait", breaks: "a bucket's records of an earlier tenure end before the next ones are submitted", caught: by("I-16"),
 			edits: in("actors/publisher/batch.go", "	if b.active == nil {\n		c.begin(b, m)", "	if b.active == nil || b.active.stopped {\n		c.begin(b, m)"),
-		},
-		{
-			name: "abandoned rows are submitted on", breaks: "a bucket that withholds submits nothing", caught: by("I-25", "I-6"),
-			edits: in("actors/publisher/batch.go", "	t.stop()\n	if t.outstanding > 0 {", "	if t.outstanding > 0 {"),
 		},
 		{
 			name: "a shared row passes a careful one", breaks: "shared rows wait until the careful one is through", caught: by("I-4", "I-31", "I-9"),
@@ -73,7 +69,7 @@ func publishing() []mutant {
 			edits: in(outcome, "		if w := p.path(r.lane.place); w.outstanding == 0 {\n			w.primed = false", "		if w := p.path(r.lane.place); w.outstanding < 0 {\n			w.primed = false"),
 		},
 		{
-			name: "a timer for each refusal", breaks: "a full queue is asked again at a steady pace", caught: by("I-9"),
+			name: "a timer for each refusal", breaks: "a full queue is asked again at a steady pace", caught: by("I-9", "I-36"),
 			edits: in(outcome, "		if !p.paused {", "		if !p.paused || p.full {"),
 		},
 		{
