@@ -41,7 +41,7 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 # The seeds draw fleets of one to five relays with settings of their own. The end
 # says what was seen, and how fast.
 storm: ## Runs the simulation as CI does: 2000 fleets of two minutes under all faults
-	SIMULATION_SEEDS=$(or $(SEEDS),2000) go test -count=1 -timeout 60m -v -run '^TestStorm$$' ./simulation
+	SIMULATION_FIRST=$(or $(FIRST),1) SIMULATION_SEEDS=$(or $(SEEDS),2000) go test -count=1 -timeout 60m -v -run '^TestStorm$$' ./simulation
 
 simulate: build ## Runs the binary's simulation, SEEDS=10000 fleets of three relays
 	bin/relay simulate --seeds 1-$(or $(SEEDS),10000) --faults storm --duration 2m

@@ -86,6 +86,7 @@ func Run(o Options) Report {
 func (f *fleet) settle() {
 	end := f.now + f.o.HealWithin
 	for f.now < end && !f.failed() && f.unsettled() != "" {
+		f.keepOne()
 		f.runUntil(min(end, f.now+time.Second), f.failed)
 	}
 	f.checker.catchUp()

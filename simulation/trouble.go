@@ -373,8 +373,14 @@ func (f *fleet) heal() {
 	f.writers.stop()
 	f.writers.repairCounters()
 	f.endDoubles()
+	f.keepOne()
+}
+
+// keepOne starts a relay when none is left that stays: the last one was scaled in,
+// or has lost its id to one that was.
+func (f *fleet) keepOne() {
 	if f.starting == 0 && !slices.ContainsFunc(f.processes, func(p *process) bool { return !p.leaving }) {
-		f.boot(f.newID()) // the last one was scaled in, or lost its id to one that was
+		f.boot(f.newID())
 	}
 }
 
