@@ -64,7 +64,7 @@ func (p *process) incarnation() string {
 }
 
 // written checks what a write has done to the table.
-func (w *world) written(p *process, r store.Request, before *table, reply store.Reply) {
+func (w *world) written(p *process, r store.Request, before *table) {
 	for b := range w.named {
 		was, is := before.leases[b], w.table.leases[b]
 		incarnation := is.Incarnation
@@ -92,7 +92,7 @@ func (w *world) written(p *process, r store.Request, before *table, reply store.
 	case store.Heartbeat, store.StampStopped, store.Prune:
 		w.recordWritten(p, r, before)
 	case store.Delete:
-		w.deleting(p, r, before)
+		w.deleting(p, r)
 	}
 }
 
@@ -144,7 +144,6 @@ func (w *world) check() {
 			holder = p
 		}
 	}
-	w.checkDelivery()
 }
 
 // holds tells whether a process holds a lease valid: neither of its clocks has passed

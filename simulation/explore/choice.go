@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bucketbrigade/relay/actors/coordinator"
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -18,26 +19,27 @@ type choice struct {
 type choiceKind uint8
 
 const (
-	arrive     choiceKind = iota // a request is applied and answered, or its answer arrives
-	land                         // a request whose sender has given up is applied
-	hold                         // a request gets no answer in time
-	repeat                       // a request is applied, and stays on its way
-	throttle                     // a request is not applied, and that is answered
-	slow                         // a request arrives a tick later
-	slowAnswer                   // a request is applied, and answered a tick later
-	start                        // a relay starts; index is its number, operand its clock
-	stop                         // a relay is asked to stop
-	crash                        // a process dies
-	stall                        // a process stands still for operand ticks
-	setClock                     // a wall clock is set to operand
-	elapse                       // a tick goes by
-	commit                       // a writer commits its next message; index is the row
-	abandon                      // a writer drops a number that it has reserved
-	append_                      // the broker has a batch, and says so
-	unsent                       // the broker has operand rows of a batch, and no more
-	unheard                      // a batch is given up
-	late                         // a batch that was given up is appended
-	splitFetch                   // a fetch reads below operand now, and the rest when it arrives
+	arrive      choiceKind = iota // a request is applied and answered, or its answer arrives
+	land                          // a request whose sender has given up is applied
+	hold                          // a request gets no answer in time
+	repeat                        // a request is applied, and stays on its way
+	throttle                      // a request is not applied, and that is answered
+	slow                          // a request arrives a tick later
+	slowAnswer                    // a request is applied, and answered a tick later
+	start                         // a relay starts; index is its number, operand its clock
+	stop                          // a relay is asked to stop
+	crash                         // a process dies
+	stall                         // a process stands still for operand ticks
+	setClock                      // a wall clock is set to operand
+	elapse                        // a tick goes by
+	commit                        // a transaction commits; index is its first row
+	acknowledge                   // the broker has a batch, and says so
+	unsent                        // the broker has operand rows of a batch, and no more
+	unheard                       // a batch is given up
+	linger                        // a batch takes a tick longer
+	late                          // a batch that was given up is appended
+	splitFetch                    // a fetch reads below operand now, and the rest when it arrives
+	partly                        // a delete is processed but for what is behind operand rows
 )
 
 // choices are what may happen next: what goes well first.
@@ -130,7 +132,7 @@ func (w *world) latest(p *process) bool {
 func (w *world) faultChoices(add func(choiceKind, int, int)) {
 	o := w.search.o
 	for i, one := range w.wires {
-		if one.state != underWay || one.reply != nil {
+		if one.state != underWay || one.reply != nil || one.part != nil {
 			continue
 		}
 		if o.may(Held) {
@@ -202,7 +204,11 @@ func (w *world) after(c choice) *world {
 		n.wires[c.index].again = true
 	case throttle:
 		one := n.take(c.index)
-		n.answer(one, throttled(one.request))
+		reply := throttled(one.request)
+		if f := x.plant.reply; f != nil {
+			reply = f(one.request, reply)
+		}
+		n.answer(one, reply)
 	case slow:
 		n.wires[c.index].state, n.wires[c.index].until = delayed, n.tick+1
 	case slowAnswer:
@@ -252,7 +258,7 @@ func (w *world) happensTo(c choice) bool {
 // fault tells whether a choice costs a fault.
 func (c choice) fault() bool {
 	switch c.kind {
-	case hold, repeat, throttle, slow, slowAnswer, crash, stall, setClock, unsent, unheard:
+	case hold, repeat, throttle, slow, slowAnswer, crash, stall, setClock, unsent, unheard, linger, splitFetch, partly:
 		return true
 	}
 	return false
@@ -272,7 +278,19 @@ func (w *world) arrive(i int) {
 		w.answer(one, *one.reply)
 		return
 	}
-	w.answer(one, w.apply(one))
+	reply := w.apply(one)
+	if one.part != nil {
+		page := reply.Result.(store.Fetched)
+		rest := slices.DeleteFunc(slices.Clone(page.Rows), func(row outbox.Row) bool { return !beyond(one.border)(row) })
+		page.Rows = append(slices.Clone(one.part.Rows), rest...)
+		reply.Result = page
+	}
+	w.answer(one, reply)
+}
+
+// beyond tells whether a row is at or behind a border.
+func beyond(border int) func(outbox.Row) bool {
+	return func(row outbox.Row) bool { return row.Sequence >= int64(border) }
 }
 
 func (w *world) hold(i int) {
@@ -306,6 +324,7 @@ func (w *world) bury(p *process) {
 		kept = append(kept, one)
 	}
 	w.wires = kept
+	w.buryBatches(p)
 }
 
 // heal ends all choosing.

@@ -3,6 +3,7 @@ package explore
 import (
 	"time"
 
+	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -32,6 +33,8 @@ const (
 	Crashed    Fault = "crashed"     // a process ends at once
 	Stalled    Fault = "stalled"     // nothing of a process runs for a while
 	ClockSet   Fault = "clock set"   // a wall clock is set, within the allowed skew
+	Split      Fault = "split"       // a fetch reads its first rows earlier than its last
+	Partly     Fault = "partly"      // a delete leaves its last rows undone
 	Unsent     Fault = "unsent"      // a batch is not appended, or only its first rows
 	Unheard    Fault = "unheard"     // a batch is given up, and its rows are appended at any time, or never
 )
@@ -62,6 +65,8 @@ type Options struct {
 
 	Rows      []Row // that writers commit, in the order of their numbers
 	BatchSize int   // default 500
+	// Prompt: requests for coordination are applied and answered at once.
+	Prompt bool
 
 	MaxStates int // after which the search gives up; 0: never
 	MaxDepth  int // choices; 0: any number
@@ -97,7 +102,7 @@ func (o Options) pollInterval() time.Duration {
 	if len(o.Rows) == 0 {
 		return 1000 * time.Hour
 	}
-	return tick
+	return o.interval()
 }
 
 // requestTicks is when the sender of a request gives up.
@@ -113,6 +118,7 @@ type plant struct {
 	reply     func(r store.Request, reply store.Reply) store.Reply // as it arrives
 	request   func(r store.Request) store.Request                  // as it leaves
 	clock     func(store.Instant) store.Instant                    // as it is read
+	outcome   func([]publisher.Result)                             // of a batch
 	maxSkew   func(time.Duration) time.Duration                    // as the relay is told
 }
 

@@ -118,13 +118,20 @@ func (x *search) visit(w *world) {
 	}
 }
 
+// busiest is how many requests and batches may come back in one tick of a healthy
+// fleet.
+const busiest = 1000
+
 // heal lets a world go on without faults until it must be settled, and demands that
 // it is.
 func (x *search) heal(w *world) {
 	w.heal()
 	settling := x.o.Lease + x.o.Skew + 3*x.o.Interval + 2*x.o.requestTicks()
 	for end := w.tick + settling; w.tick < end; {
-		for w.urgent() {
+		for n := 0; w.urgent(); n++ {
+			if n > busiest {
+				w.breaks("I-10", "more than %d requests in one tick, and no end", busiest)
+			}
 			w.deliverFirst()
 			if w.broken != nil {
 				x.report.Violation = w.broken

@@ -19,6 +19,7 @@ type world struct {
 	wires     []wire
 	left      budget
 	named     []naming // by bucket
+	delivery  delivery
 
 	healing bool // nothing is chosen any more
 	refused int  // writes, while all should be settled
@@ -48,6 +49,9 @@ type wire struct {
 	until int          // the tick to which it is delayed
 	reply *store.Reply // that is on its way back
 	again bool         // it was applied before
+
+	part   *store.Fetched // what a fetch has read below its border
+	border int
 }
 
 // wireState is how far a request has come.
@@ -63,6 +67,7 @@ const (
 func (w *world) copy() *world {
 	n := *w
 	n.processes, n.wires, n.named = slices.Clone(w.processes), slices.Clone(w.wires), slices.Clone(w.named)
+	n.delivery = w.delivery.copy()
 	return &n
 }
 
@@ -89,18 +94,33 @@ func (x *search) send(p *process, to *actor.PID, r store.Request, token uint64) 
 		p.queue = append(p.queue, letter{to.Id, actors.Replied{Token: token, Request: r, Reply: store.NotSent(r)}})
 		return
 	}
-	if r.Lane() == store.Messages && len(x.o.Rows) == 0 { // of no interest
-		reply := x.tables.apply(w.table, r, requestCode(r)).reply
-		p.queue = append(p.queue, letter{to.Id, actors.Replied{Token: token, Request: r, Reply: reply, Sent: now, Received: now}})
+	if _, releases := r.(store.Release); releases {
+		w.releasing(p)
+	}
+	one := wire{process: p.number, to: to, token: token, request: r, code: requestCode(r), sent: now, since: w.tick}
+	if x.prompt(r) {
+		replied := actors.Replied{Token: token, Request: r, Reply: w.apply(one), Sent: now, Received: now}
+		p.queue = append(p.queue, letter{to.Id, replied})
 		return
 	}
 	at := len(w.wires)
 	for at > 0 && w.wires[at-1].process > p.number {
 		at--
 	}
-	w.wires = slices.Insert(w.wires, at, wire{
-		process: p.number, to: to, token: token, request: r, code: requestCode(r), sent: now, since: w.tick,
-	})
+	w.wires = slices.Insert(w.wires, at, one)
+}
+
+// prompt tells whether a request is applied and answered at once, without a choice:
+// looks for messages where there are none, or which of the two it finds does not
+// matter, and the lanes that the search is not about.
+func (x *search) prompt(r store.Request) bool {
+	switch r.(type) {
+	case store.Discover:
+		return true
+	case store.Fetch:
+		return len(x.o.Rows) == 0
+	}
+	return x.o.Prompt && r.Lane() == store.Coordination
 }
 
 // apply lets the table have a request, and checks what comes of it.
@@ -111,7 +131,7 @@ func (w *world) apply(one wire) store.Reply {
 	if a.reply.Class == store.Refused {
 		w.refused++
 	}
-	w.written(w.processes[one.process], one.request, before, a.reply)
+	w.written(w.processes[one.process], one.request, before)
 	if f := w.search.plant.reply; f != nil {
 		return f(one.request, a.reply)
 	}
@@ -123,6 +143,7 @@ func (w *world) answer(one wire, reply store.Reply) {
 	if w.processes[one.process].gone() {
 		return
 	}
+	w.shown(one.process, one.request, reply)
 	p := w.own(one.process)
 	w.search.within(w, p, func() {
 		p.queue = append(p.queue, letter{one.to.Id, actors.Replied{
@@ -176,6 +197,11 @@ func (w *world) goOn() {
 			one.state = underWay
 		}
 	}
+	for i := range w.delivery.batches {
+		if one := &w.delivery.batches[i]; one.state == delayed && one.until <= w.tick {
+			one.state = underWay
+		}
+	}
 	for i, p := range w.processes {
 		resumes := p.stalled > 0 && p.stalled <= w.tick
 		fires := len(p.timers) > 0 && p.timers[0].due <= w.tick
@@ -214,6 +240,10 @@ func (w *world) encode() stateHash {
 			e.is(one.again)
 			if one.reply != nil {
 				e.reply(*one.reply)
+			}
+			e.number(int64(one.border))
+			if one.part != nil {
+				e.any(*one.part)
 			}
 		}
 	}
