@@ -16,6 +16,9 @@ type Violation struct {
 	Invariant string // its number in docs/invariants.md
 	Detail    string
 	Trace     []string // what happened, in order
+	// Scenario is the same for simulation/testdata; empty where its language cannot say
+	// it.
+	Scenario string
 }
 
 func (v *Violation) String() string {
@@ -197,4 +200,5 @@ func (x *search) tell(v *Violation) {
 	if w.broken == nil {
 		v.Trace = append(v.Trace, fmt.Sprintf("nothing goes wrong any more from tick %d on", w.tick))
 	}
+	v.Scenario = x.scenario(v)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // sharedTypes are values that nobody changes once they are made, and the doors to
-// the outside, which are the same for all copies: they are neither copied nor, but
-// for leases, part of what a state is.
+// the outside, which are the same for all copies: they are not copied, and, but for
+// leases and rows, not part of what a state is.
 var sharedTypes = map[reflect.Type]bool{
 	reflect.TypeFor[actor.PID]():          true,
 	reflect.TypeFor[rand.Rand]():          true,
@@ -29,11 +29,12 @@ var sharedTypes = map[reflect.Type]bool{
 // shallow are types whose own fields change, and nothing behind them.
 var shallow = map[reflect.Type]bool{reflect.TypeFor[fsm.FSM](): true}
 
-// scratch are fields of the cores that each step sets before it looks at them.
-var scratch = map[string]bool{"effects": true, "now": true}
+// parting makes a value that was copied bit by bit independent of its original; nil
+// when it is already.
+type parting func(unsafe.Pointer)
 
-// copies remembers which types hold references.
-type copies map[reflect.Type]bool
+// copies are the partings of the types that were met.
+type copies map[reflect.Type]parting
 
 // of is a copy of what a pointer points to that shares nothing with it that can
 // change. Values in interfaces (messages, errors, the runtime) and functions are
@@ -42,86 +43,112 @@ func (c copies) of(pointer any) any {
 	from := reflect.ValueOf(pointer)
 	to := reflect.New(from.Type().Elem())
 	to.Elem().Set(from.Elem())
-	c.part(to.Elem())
+	if part := c.parting(from.Type().Elem()); part != nil {
+		part(to.UnsafePointer())
+	}
 	return to.Interface()
 }
 
-// part makes an addressable value that was copied bit by bit independent of its
-// original.
-func (c copies) part(v reflect.Value) {
-	if !c.refers(v.Type()) {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() || sharedTypes[v.Type().Elem()] {
-			return
-		}
-		n := reflect.New(v.Type().Elem())
-		memmove(n.Elem(), v.Elem())
-		c.part(n.Elem())
-		v.Set(n)
-	case reflect.Slice:
-		if v.IsNil() {
-			return
-		}
-		n := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(n, v)
-		for i := range n.Len() {
-			c.part(n.Index(i))
-		}
-		v.Set(n)
-	case reflect.Map:
-		if v.IsNil() {
-			return
-		}
-		n := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for entries := v.MapRange(); entries.Next(); {
-			n.SetMapIndex(entries.Key(), entries.Value())
-		}
-		v.Set(n)
-	case reflect.Array:
-		for i := range v.Len() {
-			c.part(v.Index(i))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := open(v.Field(i))
-			if scratch[v.Type().Field(i).Name] && f.Kind() == reflect.Slice {
-				f.SetZero()
-				continue
-			}
-			c.part(f)
-		}
-	}
-}
-
-// refers tells whether a type holds something that a copy must not share.
-func (c copies) refers(t reflect.Type) bool {
+func (c copies) parting(t reflect.Type) parting {
 	if known, ok := c[t]; ok {
 		return known
 	}
-	refers := false
+	var made parting
 	switch t.Kind() {
-	case reflect.Slice, reflect.Map:
-		refers = true
 	case reflect.Pointer:
-		refers = !sharedTypes[t.Elem()]
+		made = c.ofPointer(t)
+	case reflect.Slice:
+		made = c.ofSlice(t)
+	case reflect.Map:
+		made = func(p unsafe.Pointer) {
+			v := reflect.NewAt(t, p).Elem()
+			if v.IsNil() {
+				return
+			}
+			n := reflect.MakeMapWithSize(t, v.Len())
+			for entries := v.MapRange(); entries.Next(); {
+				n.SetMapIndex(entries.Key(), entries.Value())
+			}
+			v.Set(n)
+		}
 	case reflect.Array:
-		refers = c.refers(t.Elem())
+		if element := c.parting(t.Elem()); element != nil {
+			made = func(p unsafe.Pointer) {
+				for i := range t.Len() {
+					element(unsafe.Add(p, uintptr(i)*t.Elem().Size()))
+				}
+			}
+		}
 	case reflect.Struct:
-		for i := 0; i < t.NumField() && !refers && !sharedTypes[t] && !shallow[t]; i++ {
-			refers = c.refers(t.Field(i).Type)
+		made = c.ofStruct(t)
+	}
+	c[t] = made
+	return made
+}
+
+func (c copies) ofPointer(t reflect.Type) parting {
+	if sharedTypes[t.Elem()] {
+		return nil
+	}
+	behind := c.parting(t.Elem())
+	return func(p unsafe.Pointer) {
+		to := (*unsafe.Pointer)(p)
+		if *to == nil {
+			return
+		}
+		n := reflect.New(t.Elem())
+		n.Elem().Set(reflect.NewAt(t.Elem(), *to).Elem())
+		if behind != nil {
+			behind(n.UnsafePointer())
+		}
+		*to = n.UnsafePointer()
+	}
+}
+
+func (c copies) ofSlice(t reflect.Type) parting {
+	element, size := c.parting(t.Elem()), t.Elem().Size()
+	return func(p unsafe.Pointer) {
+		v := reflect.NewAt(t, p).Elem()
+		if v.IsNil() {
+			return
+		}
+		n := reflect.MakeSlice(t, v.Len(), v.Len())
+		reflect.Copy(n, v)
+		for i := 0; element != nil && i < n.Len(); i++ {
+			element(unsafe.Add(n.UnsafePointer(), uintptr(i)*size))
+		}
+		v.Set(n)
+	}
+}
+
+func (c copies) ofStruct(t reflect.Type) parting {
+	if sharedTypes[t] || shallow[t] {
+		return nil
+	}
+	type field struct {
+		offset uintptr
+		part   parting
+	}
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Name == "effects" { // of the step before
+			fields = append(fields, field{f.Offset, func(p unsafe.Pointer) { reflect.NewAt(f.Type, p).Elem().SetZero() }})
+		} else if part := c.parting(f.Type); part != nil {
+			fields = append(fields, field{f.Offset, part})
 		}
 	}
-	c[t] = refers
-	return refers
+	if len(fields) == 0 {
+		return nil
+	}
+	return func(p unsafe.Pointer) {
+		for _, f := range fields {
+			f.part(unsafe.Add(p, f.offset))
+		}
+	}
 }
 
 // open lifts the ban on a field that is not exported; the value is addressable.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
-
-// memmove copies a value bit by bit, fields that are not exported included.
-func memmove(to, from reflect.Value) { to.Set(open(from)) }

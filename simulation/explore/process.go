@@ -69,11 +69,9 @@ const coordinatorID = "coordinator"
 // boot makes a process with a relay in it, and runs it until it waits.
 func (x *search) boot(w *world, relay string, offset int) {
 	n := len(w.processes)
-	p := &process{number: n, name: relay, relay: relay, born: w.tick, offset: offset, beliefs: make([]actors.Instant, x.o.Buckets)}
-	for _, other := range w.processes {
-		if other.relay == relay {
-			p.name = fmt.Sprintf("%s%d", relay, n)
-		}
+	p := &process{
+		number: n, name: w.freeName(relay), relay: relay, born: w.tick, offset: offset,
+		beliefs: make([]actors.Instant, x.o.Buckets),
 	}
 	r := x.runtime(n)
 	c := coordinator.New(x.config(p, r), r)()
@@ -84,6 +82,14 @@ func (x *search) boot(w *world, relay string, offset int) {
 		p.receive(x, p.actors[0], &actor.Started{})
 		preset(c, x.o.RoundsBefore)
 	})
+}
+
+// freeName is what the next process of a relay is called.
+func (w *world) freeName(relay string) string {
+	if w.started(relay) {
+		return fmt.Sprintf("%s%d", relay, len(w.processes))
+	}
+	return relay
 }
 
 func (x *search) config(p *process, r *runtime) coordinator.Config {
