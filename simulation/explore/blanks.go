@@ -2,7 +2,9 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/bucketbrigade/relay/actors"
@@ -26,10 +28,18 @@ var blanks = map[string]writer{
 	"coordinator.round.token": tokenOf, "coordinator.stop.token": tokenOf,
 	"bucket.lease.token": tokenOf, "bucket.batch.token": tokenOf, "bucket.probe.token": tokenOf,
 	"bucket.core.discovering": tokenOf,
+	"coordinator.stop.frees": func(e *encoder, p unsafe.Pointer) {
+		for _, token := range slices.Sorted(maps.Keys(*(*map[uint64]bool)(p))) {
+			e.token(token)
+		}
+		e.text("")
+	},
 	// A lease write that ended before this instant ended before any read to come.
 	"bucket.lease.ended": func(e *encoder, p unsafe.Pointer) {
-		ended := (*actors.Instant)(p)
-		e.is(!ended.IsZero() && ended.Mono >= e.now.Mono)
+		if ended := (*actors.Instant)(p); !ended.IsZero() && ended.Mono >= e.now.Mono {
+			e.number(int64(ended.Mono))
+		}
+		e.text("")
 	},
 	"store.Reply.Err": func(e *encoder, p unsafe.Pointer) { e.is(*(*error)(p) != nil) },
 }

@@ -72,7 +72,17 @@ type Options struct {
 	MaxDepth  int // choices; 0: any number
 
 	plant plant
+	ties  ties
 }
+
+// ties are what is left out of a search, since it takes a coincidence of 100 ns.
+type ties uint8
+
+const (
+	noTies     ties = iota
+	equalSkew       // two clocks differ by just MaxClockSkew
+	equalTimes      // two processes write the same expiry
+)
 
 func (o Options) withDefaults() Options {
 	fill := func(field *int, value int) {
@@ -93,9 +103,24 @@ func (o Options) withDefaults() Options {
 
 func (o Options) leaseDuration() time.Duration   { return time.Duration(o.Lease) * tick }
 func (o Options) interval() time.Duration        { return time.Duration(o.Interval) * tick }
-func (o Options) skew() time.Duration            { return time.Duration(o.Skew)*tick + margin }
 func (o Options) halfSkew() time.Duration        { return time.Duration(o.Skew) * tick / 2 }
 func (o Options) shutdownTimeout() time.Duration { return 4 * o.interval() }
+
+// skew is what the relays are told to allow for.
+func (o Options) skew() time.Duration {
+	if o.ties == equalSkew {
+		return time.Duration(o.Skew) * tick
+	}
+	return time.Duration(o.Skew)*tick + margin
+}
+
+// apart is by how much the clock of a process is ahead of the first one's, besides.
+func (o Options) apart(process int) time.Duration {
+	if o.ties == equalTimes {
+		return 0
+	}
+	return time.Duration(process) * apart
+}
 
 // pollInterval is out of sight where there are no rows.
 func (o Options) pollInterval() time.Duration {

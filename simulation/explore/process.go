@@ -238,7 +238,7 @@ func (p *process) encodeLetter(e *encoder, l letter) {
 // same microsecond, however they are set.
 func (p *process) now(w *world) actors.Instant {
 	since := time.Duration(w.tick) * tick
-	ahead := time.Duration(p.offset)*w.search.o.halfSkew() + time.Duration(p.number)*apart
+	ahead := time.Duration(p.offset)*w.search.o.halfSkew() + w.search.o.apart(p.number)
 	return actors.Instant{Wall: epoch + since + ahead, Mono: since - time.Duration(p.born)*tick}
 }
 

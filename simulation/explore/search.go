@@ -47,6 +47,7 @@ type search struct {
 	path     []choice
 	report   Report
 	buffer   []byte
+	again    func(stateHash, *world) // nil: a test looks at each state that is reached
 }
 
 // Search looks at every state that can be reached within the bounds, and stops at the
@@ -90,6 +91,9 @@ func (x *search) visit(w *world) {
 	}
 	code := w.encode()
 	depth := int32(len(x.path))
+	if x.again != nil {
+		x.again(code, w)
+	}
 	if before, ok := x.seen[code]; ok && (x.o.MaxDepth == 0 || before <= depth) {
 		return
 	} else if !ok {
