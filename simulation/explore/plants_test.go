@@ -48,6 +48,8 @@ func strangers(r store.Request, reply store.Reply) store.Reply {
 	return reply
 }
 
+func noSkew(time.Duration) time.Duration { return 0 }
+
 func leasePlantings() []planting {
 	return []planting{
 		{

@@ -29,7 +29,13 @@ func sound(t *testing.T, o Options) Report {
 func TestLeases(t *testing.T) {
 	t.Run("a fault", func(t *testing.T) { sound(t, Options{JoinWithin: 2, Faults: 1}) })
 	t.Run("a stop and a start", func(t *testing.T) { sound(t, Options{JoinWithin: 1, Ticks: 7, Stops: 1, Restarts: 1}) })
-	t.Run("clocks", func(t *testing.T) { sound(t, Options{JoinWithin: 2, Clocks: true}) })
+	t.Run("one relay", func(t *testing.T) { sound(t, Options{Relays: 1, Ticks: 12, Faults: 1, Stops: 1, Restarts: 1}) })
+	t.Run("no answers", func(t *testing.T) {
+		sound(t, Options{JoinWithin: 1, Ticks: 7, Faults: 2, Kinds: []Fault{Held, Throttled}})
+	})
+	t.Run("clocks", func(t *testing.T) {
+		sound(t, Options{JoinWithin: 1, Clocks: true, FaultTicks: 3, Faults: 1, Kinds: []Fault{Throttled, Slow}})
+	})
 	t.Run("two buckets", func(t *testing.T) { sound(t, Options{JoinWithin: 1, Buckets: 2}) })
 }
 
@@ -58,6 +64,7 @@ func TestExhaustive(t *testing.T) {
 		o    Options
 	}{
 		{"two relays, one bucket, three rounds, two faults", Options{JoinWithin: 2, Faults: 2}},
+		{"the same, until after the leases have lapsed", Options{JoinWithin: 2, Ticks: 12, FaultTicks: 6, Faults: 2}},
 		{"the same with every pair of clocks", Options{JoinWithin: 2, Faults: 2, Clocks: true}},
 		{"two relays, one bucket, three rounds, a fault, a stop and a start", Options{JoinWithin: 2, Faults: 1, Stops: 1, Restarts: 1}},
 		{"one relay, three rows, two faults", Options{Relays: 1, Prompt: true, Rows: aKeyAroundAnother(), Faults: 2}},

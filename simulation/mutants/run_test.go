@@ -93,7 +93,7 @@ func TestCaught(t *testing.T) {
 func (m mutant) run(ctx context.Context, dir string) (v verdict) {
 	v.mutant = m
 	binary := filepath.Join(dir, "simulation.test")
-	if v.err = m.build(ctx, dir, binary); v.err != nil {
+	if v.err = m.build(ctx, dir, binary, "./simulation"); v.err != nil {
 		return v
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -118,9 +118,9 @@ func (m mutant) run(ctx context.Context, dir string) (v verdict) {
 	return v
 }
 
-// build compiles the simulation's tests with the mutant's files in place of the
-// real ones.
-func (m mutant) build(ctx context.Context, dir, binary string) error {
+// build compiles a package's tests with the mutant's files in place of the real
+// ones.
+func (m mutant) build(ctx context.Context, dir, binary, target string) error {
 	texts, err := m.mutated()
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (m mutant) build(ctx context.Context, dir, binary string) error {
 	if err := os.WriteFile(path, overlay, 0o600); err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-o", binary, "./simulation")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-o", binary, target)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, tail(out))
