@@ -9,8 +9,11 @@ import (
 )
 
 // sound runs a search that must see everything and find nothing.
-func sound(t *testing.T, o Options) Report {
+func sound(t *testing.T, o Options) {
 	t.Helper()
+	if underRace {
+		t.Skip("nothing runs at once here")
+	}
 	began := time.Now()
 	r := Search(o)
 	t.Logf("%d states, depth %d, %d ends, %d steps, %.1f s", r.States, r.Depth, r.Ends, r.Steps, time.Since(began).Seconds())
@@ -20,7 +23,6 @@ func sound(t *testing.T, o Options) Report {
 	if !r.Complete && o.MaxDepth == 0 {
 		t.Error("the search gave up")
 	}
-	return r
 }
 
 // Two relays share a bucket for three rounds in which one thing goes wrong, or one of
