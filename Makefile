@@ -9,7 +9,7 @@ FUZZTIME ?= 100000x
 SEEDS ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration simulate mutants lint fuzz bench build services
+.PHONY: help demo test race integration simulate explore mutants lint fuzz bench build services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 
 simulate: build ## Runs a fleet in virtual time under faults, SEEDS=2000 of them
 	bin/relay simulate --seeds 1-$(SEEDS) --faults storm --duration 2m
+
+explore: ## Tries all that can happen to a small fleet, and prints how many states there are
+	EXPLORE=1 go test -count=1 -timeout 60m -v -run 'Exhaustive' ./simulation/explore
 
 mutants: ## Breaks the protocol in many ways; the simulation must catch each
 	MUTANTS=$(or $(MUTANTS),.) go test -count=1 -timeout 120m -v -run Caught ./simulation/mutants

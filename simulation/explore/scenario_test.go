@@ -10,9 +10,9 @@ import (
 // What is found is written as a scenario that the simulation plays: without the bug
 // that was planted for it, nothing is broken there.
 func TestScenarioOfViolation(t *testing.T) {
-	for _, p := range leasePlantings() {
+	for _, p := range leasePlantings()[:5] {
 		o := p.within
-		if o.Former || underRace {
+		if underRace {
 			continue
 		}
 		o.plant = p.plant

@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// Searches make many small values and keep few.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
 // sound runs a search that must see everything and find nothing.
 func sound(t *testing.T, o Options) {
 	t.Helper()
@@ -31,7 +37,7 @@ func sound(t *testing.T, o Options) {
 func TestLeases(t *testing.T) {
 	t.Run("a fault", func(t *testing.T) { sound(t, Options{JoinWithin: 2, Faults: 1}) })
 	t.Run("a stop and a start", func(t *testing.T) { sound(t, Options{JoinWithin: 1, Ticks: 7, Stops: 1, Restarts: 1}) })
-	t.Run("one relay", func(t *testing.T) { sound(t, Options{Relays: 1, Ticks: 12, Faults: 1, Stops: 1, Restarts: 1}) })
+	t.Run("one relay", func(t *testing.T) { sound(t, Options{Relays: 1, Ticks: 8, Faults: 1, Stops: 1, Restarts: 1}) })
 	t.Run("no answers", func(t *testing.T) {
 		sound(t, Options{JoinWithin: 1, Ticks: 7, Faults: 2, Kinds: []Fault{Held, Throttled}})
 	})
@@ -60,7 +66,6 @@ func TestExhaustive(t *testing.T) {
 	if os.Getenv("EXPLORE") == "" {
 		t.Skip("EXPLORE is not set; make explore runs the large searches")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, c := range []struct {
 		name string
 		o    Options
@@ -103,7 +108,7 @@ func TestBlanks(t *testing.T) {
 		t.Skip("nothing runs at once here")
 	}
 	for _, o := range []Options{
-		{JoinWithin: 1, Ticks: 5, Faults: 1},
+		{JoinWithin: 1, Ticks: 4, Faults: 1},
 		{Relays: 1, Ticks: 6, Faults: 1, Stops: 1, Restarts: 1},
 		{Relays: 1, Prompt: true, Rows: aKeyAroundAnother(), Ticks: 4, Faults: 1},
 	} {
