@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration storm simulate mutants lint fuzz bench build services
+.PHONY: help demo test race integration storm simulate explore mutants lint fuzz bench build services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ storm: ## Runs the simulation as CI does: 2000 fleets of two minutes under all f
 
 simulate: build ## Runs the binary's simulation, SEEDS=10000 fleets of three relays
 	bin/relay simulate --seeds 1-$(or $(SEEDS),10000) --faults storm --duration 2m
+
+explore: ## Tries all that can happen to a small fleet, and prints how many states there are
+	EXPLORE=1 go test -count=1 -timeout 60m -v -run 'Exhaustive' ./simulation/explore
 
 mutants: ## Breaks the protocol in many ways; the simulation must catch each
 	MUTANTS=$(or $(MUTANTS),.) go test -count=1 -timeout 120m -v -run Caught ./simulation/mutants

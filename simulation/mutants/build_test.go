@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// build compiles the simulation's tests with the mutant's files in place of the
-// real ones. Only the packages that depend on them are compiled anew.
-func (m mutant) build(ctx context.Context, dir, binary string) error {
+// build compiles a package's tests with the mutant's files in place of the real ones. Only the packages that depend on them are compiled anew.
+func (m mutant) build(ctx context.Context, dir, binary, target string) error {
 	texts, err := m.mutated()
 	if err != nil {
 		return fmt.Errorf("MATCHES NOT: %w", err)
@@ -38,7 +37,7 @@ func (m mutant) build(ctx context.Context, dir, binary string) error {
 		return err
 	}
 	// Without symbols for a debugger it links in half of the time.
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", path, "-o", binary, "./simulation")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", path, "-o", binary, target)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("COMPILES NOT: %w\n%s", err, tail(out))

@@ -143,7 +143,7 @@ func (m mutant) run(ctx context.Context, dir string) (v verdict) {
 	v.mutant = m
 	binary := filepath.Join(dir, "simulation.test")
 	began := time.Now()
-	v.err = m.build(ctx, dir, binary)
+	v.err = m.build(ctx, dir, binary, "./simulation")
 	v.built = time.Since(began)
 	if v.err != nil {
 		return v
