@@ -28,7 +28,7 @@ type process struct {
 
 	dead         bool
 	held         bool          // it has held a lease
-	superseded   time.Duration // when a younger process under its id first held one; 0: not yet
+	superseded   time.Duration // when the last younger process under its id first held one; 0: none yet
 	cutOffUntil  time.Duration // until when no request to the table arrives
 	leaving      bool          // was asked to stop
 	withdrawn    bool          // it has withdrawn, and has not come back yet
