@@ -54,6 +54,7 @@ func (v *view) add(page store.CoordinationPage) {
 // it has withdrawn, and when its clock is not to be trusted.
 func (c *core) beginRound() {
 	c.round, c.paced = round{now: c.now, view: c.newView()}, nil
+	c.timers[roundTimer]++ // a broker that was reached has begun it before its time
 	c.round.silent = c.away() || c.state == starting && !(c.tableRead && c.connected) || c.guard.doubtful(c.now)
 	if c.round.silent {
 		c.read("")
