@@ -30,10 +30,6 @@ func clocks() []mutant {
 				"	case c.round.silent && !c.round.clock.off:\n		c.beginRound()\n		return\n	case c.round.silent:\n		c.round.mayClaim = true\n"),
 		},
 		{
-			name: "the round's now is not looked at", breaks: "a clock that was set right within the round makes it off (M-02)", caught: by("I-35", "I-5"),
-			edits: in(clockFile, "	if was, off := g.off(then); off {\n		return was, true\n	}\n	if step := gapOf(now) - gapOf(then); step.Abs() > g.limit {", "	if step := gapOf(now) - gapOf(then); step.Abs() < 0 {"),
-		},
-		{
 			name: "ahead, keeps are sent", breaks: "a relay that is ahead keeps nothing", caught: by("I-35"),
 			edits: in(lease, "	if round.Ahead {\n		return\n	}\n", ""),
 		},

@@ -115,10 +115,6 @@ func stops() []mutant {
 			edits: in(stopFile, "at := max(c.serviceTime(), c.lastBeat+1)", "at := c.serviceTime()"),
 		},
 		{
-			name: "a stamp is above the last heartbeat only", breaks: "the stamp refuses every heartbeat that lands late, whatever the clock was then (L-01)", caught: by("I-30"),
-			edits: in(round, "c.lastBeat = max(c.lastBeat, beat)", "c.lastBeat = beat"),
-		},
-		{
 			name: "rounds go on under the hand-back", breaks: "a relay that hands back has no round under way", caught: by("I-9"),
 			edits: in(stopFile, "	c.round.token = 0\n	c.timers[roundTimer]++\n", ""),
 		},

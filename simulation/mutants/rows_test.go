@@ -106,7 +106,7 @@ func rows() []mutant {
 			edits: in(messages, "for _, sequence := range r.Sequences {\n		key :=", "for _, sequence := range r.Sequences[:max(1, len(r.Sequences)-1)] {\n		key :="),
 		},
 		{
-			name: "unprocessed deletes are forgotten", breaks: "unprocessed deletes are sent again before the next chunk (D-06)", caught: by("I-27"),
+			name: "unprocessed deletes are forgotten", breaks: "unprocessed deletes are sent again before the next chunk (D-06)", caught: by("I-27", "I-4"),
 			edits: in(deleteFile, "if done && len(deleted.Unprocessed) == 0 {", "if done {"),
 		},
 		{
