@@ -52,8 +52,9 @@ type Config struct {
 	BucketCount  int    // default 8, at most 10,000
 
 	// RelayID names this relay among its peers: printable ASCII, 1 to 128
-	// characters. Default: the host's name and a random part. Only configure one
-	// when two live processes can never share it.
+	// characters. Default: the host's name and a random part, another one after the
+	// relay has withdrawn and come back. Only configure one when two live processes
+	// can never share it.
 	RelayID string
 	Mode    Mode         // default ModeOrdered
 	Poison  PoisonPolicy // default PoisonBlock
