@@ -15,7 +15,9 @@ import (
 type witness struct {
 	incarnation string
 	lastBeat    time.Duration // when its last heartbeat was sent
-	lastSeen    store.Ticks   // that it said
+	lastSeen    store.Ticks   // that it said, the latest
+	roundNow    store.Ticks   // that it said last
+	yields      []int         // buckets that its last round's plan hands back
 	tableRead   bool          // a read of the coordination partition was answered
 	reached     bool          // a broker has answered one of its producers
 	beaten      bool          // its last heartbeat was answered, and accepted
@@ -93,8 +95,10 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 		w.buckets[e.Bucket].barrier = c.expiry(e.Bucket)
 	case event.BucketKept:
 		w.believes(c, p, e)
-	case event.BucketDraining:
-		w.buckets[e.Bucket].draining = !w.stop.under
+	case event.RoundCompleted:
+		w.yields = w.planYields(c, p)
+	case event.BucketDraining: // for the round before a stop, perhaps, which it hears of later
+		w.buckets[e.Bucket].draining = !w.stop.under || slices.Contains(w.yields, e.Bucket)
 	case event.RelayStopping:
 		w.stop = stopWitness{under: true, began: c.fleet.now}
 	case event.RecordRejected:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bucketbrigade/relay/actors/coordinator"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -88,7 +89,7 @@ func (w *witness) beats(c *checker, p *process, r store.Heartbeat) func(store.Re
 		c.about(p.name, -1).violated("I-13", "%s sends a heartbeat before it has read the table and reached a broker", p.name)
 	}
 	w.incarnation, w.lastBeat, w.beaten = r.Incarnation, c.fleet.now, false
-	w.lastSeen = max(w.lastSeen, r.LastSeen)
+	w.lastSeen, w.roundNow = max(w.lastSeen, r.LastSeen), r.LastSeen
 	w.view = sighting{}
 	return func(reply store.Reply) { w.beaten = reply.Class == store.Done }
 }
@@ -134,6 +135,24 @@ func (w *witness) claims(c *checker, p *process, r store.Claim) {
 		about.violated("I-20", "%s claims bucket %d for %v", p.name, r.Bucket, r.Expires.Sub(r.Now))
 	}
 	w.buckets[r.Bucket].plan = w.planned(p, c.fleet.o.LeaseDuration, r.Now)
+}
+
+// planYields are the buckets that a plan made of what the round was shown hands
+// back.
+func (w *witness) planYields(c *checker, p *process) []int {
+	var active []string
+	for _, r := range w.view.relays {
+		if r.Stopped == 0 && r.LastSeen > w.roundNow.Add(-c.fleet.o.LeaseDuration) {
+			active = append(active, r.ID)
+		}
+	}
+	leases := make([]coordinator.LeaseState, c.fleet.o.Buckets)
+	for _, l := range w.view.leases {
+		if l.Expires != 0 && l.Bucket < len(leases) {
+			leases[l.Bucket] = coordinator.LeaseState{Owner: l.Owner, Expired: l.Expires <= w.roundNow}
+		}
+	}
+	return coordinator.MakePlan(active, p.relay, leases).Release
 }
 
 func (w *witness) known(number int64) bool {
