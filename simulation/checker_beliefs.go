@@ -46,7 +46,7 @@ func (c *checker) believes(p *process, b int, until store.Instant) {
 // its id are to end.
 func (c *checker) supersede(p *process) {
 	for _, other := range c.fleet.processes {
-		if other != p && other.relay == p.relay && other.born <= p.born {
+		if other != p && other.relay == p.relay && other.joined <= p.joined {
 			other.superseded = c.fleet.now
 		}
 	}

@@ -102,7 +102,7 @@ func (f *fleet) boot(relay string) *process {
 func (f *fleet) bootNamed(name, relay string) *process {
 	p := &process{
 		world: f.world, net: f.net, name: name, relay: relay, seed: f.o.Seed,
-		system: newSystem(), born: f.now, observe: f.checker.observe,
+		system: newSystem(), born: f.now, joined: f.now, observe: f.checker.observe,
 	}
 	p.lanes[store.Messages].limit, p.lanes[store.Coordination].limit = messageLimit, maxConcurrency
 	p.clock = f.newClock(p)

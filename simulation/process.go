@@ -23,8 +23,10 @@ type process struct {
 	seed   uint64
 	system *actor.ActorSystem
 
-	born  time.Duration // in virtual time
-	clock clock
+	born time.Duration // in virtual time
+	// joined is when it got its incarnation: when it was born, or renamed.
+	joined time.Duration
+	clock  clock
 
 	dead         bool
 	held         bool          // it has held a lease
@@ -91,7 +93,8 @@ func (p *process) Emit(e event.Event) {
 	case event.RelayWithdrawn:
 		p.withdrawn = true
 	case event.RelayRenamed:
-		p.relay, p.withdrawn = e.Relay, false
+		// Under a higher incarnation it is younger than others under its id.
+		p.relay, p.withdrawn, p.held, p.joined = e.Relay, false, false, p.world.now
 	}
 }
 
