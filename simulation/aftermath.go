@@ -80,7 +80,7 @@ func (f *fleet) allBeat() {
 // oneStops: its buckets are taken in the peers' next round, not after
 // LeaseDuration. It returns what happened, and how many buckets have to move.
 func (f *fleet) oneStops() (happened string, moves int) {
-	p := f.anyone(source{f.rand})
+	p := f.anyone(f.rand)
 	if len(f.processes) == 1 {
 		f.boot(f.newID())
 		f.rounds(4)
@@ -137,7 +137,7 @@ func (f *fleet) oneJoins() (happened string, moves int) {
 // oneCrashes: its leases and its heartbeat lapse together, and the others split
 // its buckets.
 func (f *fleet) oneCrashes() (happened string, moves int) {
-	p := f.anyone(source{f.rand})
+	p := f.anyone(f.rand)
 	if len(f.processes) == 1 {
 		f.boot(f.newID())
 		f.rounds(4)
@@ -156,7 +156,7 @@ func (f *fleet) oneCrashes() (happened string, moves int) {
 // still: it takes them up in its first round, and nothing moves. It begins when
 // its clock, wherever that is, has passed the last heartbeat of its predecessor.
 func (f *fleet) oneRestarts() (happened string) {
-	p := f.anyone(source{f.rand})
+	p := f.anyone(f.rand)
 	happened = fmt.Sprintf("%s, with %d buckets, crashes and starts again", p.name, f.holding(p))
 	f.bury(p)
 	f.runUntil(f.now+f.o.MaxClockSkew, f.failed)

@@ -76,7 +76,7 @@ func newFleet(o Options) *fleet {
 		timeouts: [2]time.Duration{store.Messages: requestTimeout, store.Coordination: o.LeaseRenewInterval / 2},
 	}
 	f.broker = NewBroker(BrokerConfig{
-		Clock: f, Rand: f.rand, Faults: f.brokerFaults(), Appended: f.appended,
+		Clock: f, Rand: f.rand.Rand, Faults: f.brokerFaults(), Appended: f.appended,
 		RequestRecords: []int{1, 3, 10_000}[derived(o.Seed, "requests").IntN(3)],
 	}) // how a client cuts requests depends on the moment
 	f.writers = newWriters(f)

@@ -14,7 +14,7 @@ const epoch = 1767225600 * time.Second
 // world is virtual time: what is due, what is ready, and the one source of
 // randomness that chooses among it.
 type world struct {
-	rand *rand.Rand
+	rand source
 	now  time.Duration
 	due  dues
 	seq  uint64
@@ -32,7 +32,7 @@ type world struct {
 
 func newWorld(seed uint64, observe func(Event)) *world {
 	return &world{
-		rand:    rand.New(rand.NewPCG(seed, 0x62756b6574)),
+		rand:    source{rand.New(rand.NewPCG(seed, 0x62756b6574))},
 		digest:  emptyDigest,
 		observe: observe,
 	}
@@ -127,12 +127,10 @@ func (w *world) runUntil(end time.Duration, done func() bool) {
 }
 
 // chance is true with a probability.
-func (w *world) chance(p float64) bool { return p > 0 && w.rand.Float64() < p }
+func (w *world) chance(p float64) bool { return w.rand.chance(p) }
 
 // between is a random duration from a to b.
-func (w *world) between(a, b time.Duration) time.Duration {
-	return a + time.Duration(w.rand.Int64N(int64(b-a)+1))
-}
+func (w *world) between(a, b time.Duration) time.Duration { return w.rand.between(a, b) }
 
 // record adds one observable event to the digest, and tells who observes. Detail
 // is nil, or a value that prints alike in every process: no pointers.
