@@ -16,6 +16,8 @@ type Row struct {
 	Message     Message
 	BucketCount int // its writer's bucket count; 0 when the row has none, which is not checked
 	Size        int // bytes of the whole item, see ItemSize
+	// Item is the whole item as it was read, for whoever moves it. It is shared and not changed.
+	Item map[string]types.AttributeValue
 }
 
 // ItemError says which item cannot be read and why. It carries no content of the item: it is meant to
@@ -72,10 +74,15 @@ func number(n int64) types.AttributeValue {
 // The message shares the bytes of the item.
 func (s Schema) DecodeMessage(item map[string]types.AttributeValue) (Row, error) {
 	s = s.WithDefaults()
+	return s.decode(item, func(r *itemReader) int64 { return r.sequence(s.SortKey) })
+}
+
+// decode reads a row, whose number sequence takes from its keys. The schema has its defaults.
+func (s Schema) decode(item map[string]types.AttributeValue, sequence func(*itemReader) int64) (Row, error) {
 	r := itemReader{item: item}
 	r.fault.PartitionKey = r.text(s.PartitionKey)
 	r.fault.SortKey = r.text(s.SortKey)
-	row := Row{Sequence: r.sequence(s.SortKey), Size: ItemSize(item)}
+	row := Row{Sequence: sequence(&r), Size: ItemSize(item), Item: item}
 	m := &row.Message
 	m.ID = r.guid(AttrMessageId)
 	m.Topic = r.text(AttrTopic)

@@ -39,7 +39,7 @@ func peerItem() item {
 func TestPeersItemIsRead(t *testing.T) {
 	eleven := int32(11)
 	got, err := schema.DecodeMessage(peerItem())
-	want := outbox.Row{Sequence: 42, BucketCount: 8, Size: outbox.ItemSize(peerItem()), Message: outbox.Message{
+	want := outbox.Row{Sequence: 42, BucketCount: 8, Size: outbox.ItemSize(peerItem()), Item: peerItem(), Message: outbox.Message{
 		ID: uuid.MustParse(someID), Topic: "orders", Key: []byte("k"), Value: []byte("v"),
 		Headers: []outbox.Header{{Key: "h"}}, Partition: &eleven, CreatedAt: outbox.FromTicks(638_000_000_000_000_001),
 	}}
@@ -92,7 +92,7 @@ func TestMessagesComeBackFromTheirItems(t *testing.T) {
 		sequence := rapid.Int64Range(1, 1<<62).Draw(t, "sequence")
 		stored := s.EncodeMessage(m, m.Bucket(s.BucketCount), sequence)
 		got, err := s.DecodeMessage(stored)
-		want := outbox.Row{Sequence: sequence, Message: m, BucketCount: s.BucketCount, Size: outbox.ItemSize(stored)}
+		want := outbox.Row{Sequence: sequence, Message: m, BucketCount: s.BucketCount, Size: outbox.ItemSize(stored), Item: stored}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
 		}
