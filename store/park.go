@@ -71,7 +71,8 @@ type Moving struct {
 }
 
 // Move moves rows to the parked partition of their bucket, in one transaction
-// with the lease check; each key's marker has the ParkedAt that is known here. Its
+// with the lease check; each key's marker has the ParkedAt that is known here. A row
+// whose number another message has there is refused; the same message is replaced. Its
 // result, also when refused, is a MoveResult.
 type Move struct {
 	Tenure Tenure
