@@ -3,8 +3,10 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -247,5 +249,27 @@ func TestACountThatCannotGoOn(t *testing.T) {
 	reply := store.NewClient(schemas["default"], boundless{}, nil).Do(t.Context(), store.CountParked{Bucket: 3, KeyID: keyID, Limit: 1})
 	if reply.Class != store.Retriable || reply.Result != nil {
 		t.Errorf("got %+v", reply)
+	}
+}
+
+// Traces print requests: without content, and the same each time although items are
+// behind pointers.
+func TestRequestsArePrintedWithoutContent(t *testing.T) {
+	row := func() item {
+		return item{"Value": &types.AttributeValueMemberB{Value: []byte("secret")}, "Topic": str("t")}
+	}
+	for _, build := range []func() store.Request{
+		func() store.Request {
+			message := outbox.Message{Topic: "t", Value: []byte("secret")}
+			return store.Move{Tenure: tenure, Rows: []store.Moving{{KeyID: keyID, Row: outbox.Row{Sequence: 7, Message: message, Item: row()}}}}
+		},
+		func() store.Request {
+			return store.MoveUnreadable{Bucket: 3, Sequence: 7, Item: row(), Marker: known, Token: "x"}
+		},
+	} {
+		first, second := fmt.Sprintf("%+v", build()), fmt.Sprintf("%+v", build())
+		if first != second || strings.Contains(first, "0x") || strings.Contains(first, "115 101") || !strings.Contains(first, keyID) {
+			t.Errorf("got %s and %s", first, second)
+		}
 	}
 }

@@ -148,6 +148,9 @@ func (a *app) confirm(ctx context.Context, question string) error {
 		fmt.Fprintln(a.stderr)
 		return ctx.Err()
 	case line := <-answer:
+		if line == "" {
+			fmt.Fprintln(a.stderr)
+		}
 		if line == "y" || line == "yes" {
 			return nil
 		}
