@@ -51,13 +51,13 @@ func (f *fleet) ticks() store.Ticks { return store.Instant{Wall: epoch + f.now}.
 // operate does one thing to a bucket, and rings soon after.
 func (f *fleet) operate(b int, s source, r store.Request) store.Reply {
 	reply := f.net.client.Do(context.Background(), r)
-	f.record("operator", requestApplied, applied{r.RequestName(), reply.Class, r})
+	f.record("operator", operatorActed, applied{r.RequestName(), reply.Class, r})
 	f.writers.open++ // the run is not over before the bell has rung
 	f.At(s.between(0, 3*time.Second), func() {
 		f.writers.open--
 		ring := store.Ring{Bucket: b, At: f.ticks()}
 		rung := f.net.client.Do(context.Background(), ring)
-		f.record("operator", requestApplied, applied{ring.RequestName(), rung.Class, ring})
+		f.record("operator", operatorActed, applied{ring.RequestName(), rung.Class, ring})
 	})
 	return reply
 }
