@@ -1,5 +1,6 @@
 // Package telemetry holds the readers of events that are made for people. Log
-// writes one zerolog line for each event that deserves attention.
+// writes one zerolog line for each event that deserves attention; Metrics counts
+// and measures with OpenTelemetry, and Export hands that to Prometheus and OTLP.
 //
 // A reader sees nothing but package event: it never asks the store or an
 // actor, and no actor knows of it. Readers run inside the actors that emit, so

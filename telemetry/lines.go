@@ -109,6 +109,9 @@ func relayLines() []line {
 					f.number("standbyRank", e.StandbyRank)
 				}
 				f.duration("took", e.Took)
+				if e.Ahead != 0 {
+					f.duration("ahead", e.Ahead)
+				}
 			}),
 		on(zerolog.WarnLevel, "The heartbeat was refused: the relay's record is ahead of its clock.",
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),

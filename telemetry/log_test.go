@@ -44,7 +44,7 @@ func relaySamples() []event.Event {
 		event.RelayRenamed{Relay: "relay-a2", Incarnation: "0639000000000000001-0badcafe"},
 		event.ClockSkewed{Ahead: 41 * time.Second},
 		event.ClockRight{Ahead: -300 * time.Millisecond},
-		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond},
+		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond, Ahead: -200 * time.Millisecond},
 		event.RoundCompleted{Active: 9, Owned: 0, StandbyRank: 0, Took: 12 * time.Millisecond},
 		event.HeartbeatRefused{Ahead: 3 * time.Second},
 		event.HeartbeatAccepted{},
