@@ -82,6 +82,7 @@ type BucketCountMismatch struct {
 // fresh actor after Pause.
 type ActorFailed struct {
 	Actor  string
+	Bucket int // whose actor it was; -1: no bucket's
 	Reason string
 	Pause  time.Duration
 }

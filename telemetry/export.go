@@ -37,6 +37,7 @@ var ErrExport = errors.New("metrics export")
 type Export struct {
 	provider *sdk.MeterProvider
 	handler  http.Handler
+	sends    bool
 }
 
 // ExportOptions say who exports.
@@ -84,6 +85,7 @@ func NewExport(ctx context.Context, o ExportOptions) (*Export, error) {
 		options = append(options, sdk.WithReader(sdk.NewPeriodicReader(sent)))
 	}
 	return &Export{
+		sends:    sent != nil,
 		provider: sdk.NewMeterProvider(options...),
 		handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 			MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout,
@@ -97,6 +99,9 @@ func (e *Export) Provider() metric.MeterProvider { return e.provider }
 // Handler answers a scrape of Prometheus, in its text format. It also has the
 // metrics of the Go runtime and the process.
 func (e *Export) Handler() http.Handler { return e.handler }
+
+// Sends tells whether OTLP is on.
+func (e *Export) Sends() bool { return e.sends }
 
 // Close sends what is left over OTLP and ends the export.
 func (e *Export) Close(ctx context.Context) error {

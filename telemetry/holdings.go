@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"strings"
-
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
 )
@@ -16,7 +14,8 @@ func heldStates() []fsm.State {
 	return []fsm.State{fsm.Owned, fsm.Withheld, fsm.Blocked, fsm.Paused, fsm.Draining, fsm.Releasing}
 }
 
-// note takes what an event changes.
+// note takes what an event changes. Whether the lease of a bucket whose actor has
+// failed is still held is not known until a fresh one has looked.
 func (h holdings) note(e event.Envelope) {
 	switch v := e.Event.(type) {
 	case event.StateChanged:
@@ -24,9 +23,10 @@ func (h holdings) note(e event.Envelope) {
 	case event.RelayStopped, event.RelayReplaced, event.RelayRenamed:
 		delete(h, e.Relay)
 	case event.ActorFailed:
-		if strings.HasPrefix(v.Actor, "coordinator") {
+		if v.Actor == "coordinator" {
 			delete(h, e.Relay)
 		}
+		delete(h[e.Relay], v.Bucket)
 	}
 }
 

@@ -142,6 +142,7 @@ func relayLines() []line {
 		on(zerolog.ErrorLevel, "An actor panicked and was stopped.",
 			func(f facts, e event.ActorFailed) {
 				f.text("actor", e.Actor)
+				f.bucket(e.Bucket)
 				f.text("reason", e.Reason)
 				f.duration("pause", e.Pause)
 			}),

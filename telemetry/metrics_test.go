@@ -183,8 +183,11 @@ func TestBucketsAreCountedByState(t *testing.T) {
 		changed(2, fsm.Lost), event.BucketLost{Bucket: 2, Owner: "relay-b"})
 	s.want(map[string]float64{"outbox_buckets_owned": 3, "outbox_lease_losses_total": 1})
 
+	s.tellOf("relay-b", event.ActorFailed{Actor: "bucket 6", Bucket: 6, Reason: "broken"})
+	s.want(map[string]float64{"outbox_buckets_owned": 2, `outbox_buckets{state="withheld"}`: 0})
+
 	s.tell(event.RelayStopped{})
-	s.tellOf("relay-b", event.ActorFailed{Actor: "coordinator", Reason: "broken"})
+	s.tellOf("relay-b", event.ActorFailed{Actor: "coordinator", Bucket: -1, Reason: "broken"})
 	s.want(map[string]float64{"outbox_buckets_owned": 0, `outbox_buckets{state="blocked"}`: 0})
 }
 
