@@ -20,12 +20,21 @@ type Mode string
 const ModeOrdered Mode = "ordered"
 
 // PoisonPolicy is what happens to a record that the broker rejects for its own
-// sake.
+// sake, PoisonAfter times, each time alone in its request (protocol.md section 7).
 type PoisonPolicy string
 
-// PoisonBlock keeps the bucket at the rejected row, in order, and says so. It
-// is the default and the only policy yet.
-const PoisonBlock PoisonPolicy = "block"
+const (
+	// PoisonPark sets the record's topic and key aside: the row, and all later ones of
+	// its key, are moved in order to the parked partition of their bucket, and wait
+	// there for an operator. All other keys go on. It is the default. In a fleet with
+	// relays of the .NET peer, which do not know of it, choose PoisonBlock.
+	PoisonPark PoisonPolicy = "park"
+	// PoisonBlock keeps the bucket at the rejected row, in order, and says so.
+	PoisonBlock PoisonPolicy = "block"
+	// PoisonDeadLetter publishes the record to the DeadLetterTopic, with what is known
+	// of its rejection in headers, and deletes its row: the order of its key is given up.
+	PoisonDeadLetter PoisonPolicy = "dead-letter"
+)
 
 // Defaults of Config.
 const (
@@ -37,6 +46,7 @@ const (
 	DefaultLeaseRenewInterval = 10 * time.Second
 	DefaultMaxClockSkew       = 2 * time.Second
 	DefaultMaxConcurrency     = 8
+	DefaultPoisonAfter        = 3
 	DefaultMessageIDHeader    = "x-outbox-message-id"
 	DefaultShutdownTimeout    = 25 * time.Second
 )
@@ -57,7 +67,13 @@ type Config struct {
 	// can never share it.
 	RelayID string
 	Mode    Mode         // default ModeOrdered
-	Poison  PoisonPolicy // default PoisonBlock
+	Poison  PoisonPolicy // default PoisonPark
+	// PoisonAfter is how many rejections of one record, alone in its request, count as
+	// for good; default 3. With PoisonBlock it has no effect.
+	PoisonAfter int
+	// DeadLetterTopic is required with PoisonDeadLetter, and has no effect else. It must
+	// exist when the relay starts.
+	DeadLetterTopic string
 
 	BatchSize     int           // rows of one fetch; default 500
 	MaxBatchBytes int           // bytes of one fetch, at least one row; default 8 MiB
@@ -101,7 +117,8 @@ func (c Config) WithDefaults() Config {
 	c.PartitionKey, c.SortKey, c.KeyPrefix, c.BucketCount =
 		schema.PartitionKey, schema.SortKey, schema.KeyPrefix, schema.BucketCount
 	defaultTo(&c.Mode, ModeOrdered)
-	defaultTo(&c.Poison, PoisonBlock)
+	defaultTo(&c.Poison, PoisonPark)
+	defaultTo(&c.PoisonAfter, DefaultPoisonAfter)
 	defaultTo(&c.BatchSize, DefaultBatchSize)
 	defaultTo(&c.MaxBatchBytes, DefaultMaxBatchBytes)
 	defaultTo(&c.PollInterval, DefaultPollInterval)
@@ -145,7 +162,14 @@ func (c Config) Validate() error {
 	fault(c.RelayID != "" && !validRelayID(c.RelayID),
 		"RelayID %q: must be printable ASCII, 1 to 128 characters", c.RelayID)
 	fault(c.Mode != ModeOrdered, "Mode %q: must be %q", c.Mode, ModeOrdered)
-	fault(c.Poison != PoisonBlock, "Poison %q: must be %q", c.Poison, PoisonBlock)
+	switch c.Poison {
+	case PoisonPark, PoisonBlock:
+	case PoisonDeadLetter:
+		fault(strings.TrimSpace(c.DeadLetterTopic) == "", "DeadLetterTopic %q: is required with Poison %q", c.DeadLetterTopic, c.Poison)
+	default:
+		fault(true, "Poison %q: must be %q, %q or %q", c.Poison, PoisonPark, PoisonBlock, PoisonDeadLetter)
+	}
+	fault(c.PoisonAfter < 1, "PoisonAfter %d: must be positive", c.PoisonAfter)
 	fault(c.BatchSize < 1, "BatchSize %d: must be positive", c.BatchSize)
 	fault(c.MaxBatchBytes < 1, "MaxBatchBytes %d: must be positive", c.MaxBatchBytes)
 	fault(c.MaxConcurrency < 1, "MaxConcurrency %d: must be positive", c.MaxConcurrency)

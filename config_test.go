@@ -35,6 +35,8 @@ func TestValidate(t *testing.T) {
 		{func(c *relay.Config) { c.RelayID = "a\n" }, []string{"RelayID", `"a\n"`}},
 		{func(c *relay.Config) { c.Mode = "fast" }, []string{"Mode", "fast"}},
 		{func(c *relay.Config) { c.Poison = "drop" }, []string{"Poison", "drop"}},
+		{func(c *relay.Config) { c.Poison = relay.PoisonDeadLetter }, []string{"DeadLetterTopic", "required"}},
+		{func(c *relay.Config) { c.PoisonAfter = -1 }, []string{"PoisonAfter", "-1"}},
 		{func(c *relay.Config) { c.BatchSize = -1 }, []string{"BatchSize", "-1"}},
 		{func(c *relay.Config) { c.MaxBatchBytes = -1 }, []string{"MaxBatchBytes", "-1"}},
 		{func(c *relay.Config) { c.MaxConcurrency = -2 }, []string{"MaxConcurrency", "-2"}},
@@ -86,7 +88,7 @@ func TestWithDefaults(t *testing.T) {
 		cfg.BatchSize != 500 || cfg.MaxBatchBytes != 8<<20 || cfg.ErrorBackoff != time.Second ||
 		cfg.LeaseDuration != 30*time.Second || cfg.LeaseRenewInterval != 10*time.Second || cfg.MaxClockSkew != 2*time.Second ||
 		cfg.MaxConcurrency != 8 || cfg.MessageIDHeader != "x-outbox-message-id" || cfg.ShutdownTimeout != 25*time.Second ||
-		cfg.Mode != relay.ModeOrdered || cfg.Poison != relay.PoisonBlock || cfg.RelayID != "" {
+		cfg.Mode != relay.ModeOrdered || cfg.Poison != relay.PoisonPark || cfg.PoisonAfter != 3 || cfg.RelayID != "" {
 		t.Errorf("the defaults are %+v", cfg)
 	}
 	if cfg.PollInterval != time.Minute {

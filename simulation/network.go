@@ -275,7 +275,7 @@ func throttled(r store.Request) store.Reply {
 func unanswered(r store.Request) store.Reply {
 	reply := store.Reply{Class: store.Ambiguous, Err: fmt.Errorf("%s: %w", r.RequestName(), store.ErrUnavailable)}
 	switch r.(type) {
-	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe:
+	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe, store.ReadMarkers, store.FetchParked:
 		reply.Class = store.Retriable
 	}
 	return reply

@@ -58,7 +58,7 @@ func (c *Client) Do(ctx context.Context, r Request) Reply {
 	case Delete:
 		return c.delete(ctx, api, r)
 	default:
-		panic(fmt.Sprintf("store: unknown request %T", r))
+		return c.setAside(ctx, api, r)
 	}
 }
 

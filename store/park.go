@@ -7,7 +7,12 @@ import "github.com/bucketbrigade/relay/outbox"
 const (
 	MaxMoves     = 40      // rows, and markers
 	MaxMoveBytes = 3 << 20 // of rows, by DynamoDB's rules
+	// MaxMovedRowBytes is the size of one row that can be moved: what a writer takes.
+	MaxMovedRowBytes = 408_576
 )
+
+// ReasonTopic is the Reason of a key that was set aside with its whole topic.
+const ReasonTopic = "topic set aside"
 
 // Tenure is one owner's hold of one lease. Every transaction that changes what is
 // set aside has a check of it, so that what an earlier tenure sent is refused, even

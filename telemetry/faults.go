@@ -77,12 +77,22 @@ func faultTable() []fault {
 			when(func(e event.Event) bool { return e.(event.RecordRejected).Alone }), andTenure(
 			byRecordAcknowledged(),
 			endedBy(func(e event.BucketUnblocked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RecordParked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.LetterPublished) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.PublishRecovered) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.DeleteFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.BatchRemoved) subject { return subject{bucket: e.Bucket} }),
+		)},
+		{begins(func(e event.MoveFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+			endedBy(func(e event.RowsMoved) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RecordParked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.KeyRetried) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RetryRejected) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.KeyCleared) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.TopicRetried) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins[event.BrokerUnreachable](ofRelay), []ending{
 			endedBy[event.BrokerReached](ofRelay)}},

@@ -51,7 +51,7 @@ func unknownLine() line {
 func lineTable() map[reflect.Type]line {
 	table := map[reflect.Type]line{}
 	for _, group := range [][]line{
-		relayLines(), leaseLines(), bucketLines(), storeLines(), publishLines(), producerLines(),
+		relayLines(), leaseLines(), bucketLines(), storeLines(), publishLines(), asideLines(), producerLines(),
 	} {
 		for _, l := range group {
 			table[l.kind] = l

@@ -33,6 +33,16 @@ type core struct {
 	failed   int64          // the first of them, the last time
 	blocked  block
 
+	parked    parked
+	condemned condemned
+	// unanswered is the transaction whose effect is not known; nil: none.
+	unanswered      store.Request
+	lastTransaction uint64
+
+	ownedSince actors.Instant // when the tenure's first lease write was confirmed
+	// cleanly: the tenure before had ended, or there was none, so that nothing of it is
+	// on its way.
+	cleanly       bool
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
 	yielding      bool // draining ends in a release, not in waiting for one
@@ -69,6 +79,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	switch m := message.(type) {
 	case Claim:
 		c.lease.read = m.Lease
+		c.cleanly = m.Lease == nil || m.Lease.Owner == ""
 		c.claim(m.Round)
 	case Resume:
 		c.lease.read = &m.Lease
@@ -126,6 +137,10 @@ func (c *core) replied(m actors.Replied) {
 // settle does what follows from the state after each message: a bucket that is
 // ready begins a batch, one that drains and has nothing in flight goes on.
 func (c *core) settle() {
+	c.sendQueued()
+	if c.batch == nil && c.woken == "" && c.retryDue() {
+		c.woken = "retry"
+	}
 	switch {
 	case c.machine.In(fsm.Owned, fsm.Blocked) && c.batch == nil && c.woken != "":
 		c.begin()
@@ -148,6 +163,11 @@ func (c *core) poll() {
 	}
 	c.arm(pollTimer, c.cfg.PollInterval, 0)
 	if c.batch != nil || c.discovering != 0 || !c.valid() {
+		return
+	}
+	if c.checkDue() && !c.parked.checking {
+		c.parked.checking = true
+		c.wake("poll")
 		return
 	}
 	c.discovering = c.do(store.Discover{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})

@@ -90,7 +90,10 @@ func (s *stage) act(words []string) {
 			return
 		}
 		s.told(words)
-	case "keep", "release", "discover", "fetch", "probe", "probes", "delete":
+	case "operator":
+		s.operator(words[1:])
+	case "keep", "release", "discover", "fetch", "probe", "probes", "delete",
+		"readMarkers", "mark", "move", "fetchParked", "removeParked", "unmark", "endRetry":
 		s.requestEnds(words[0], words[1:])
 	case "unprocessed":
 		s.unprocessed = words[1:]
@@ -115,6 +118,12 @@ func (s *stage) set(name, value string) {
 		s.core.cfg.BatchSize = int(s.number(value))
 	case "max-batch-bytes":
 		s.core.cfg.MaxBatchBytes = int(s.number(value))
+	case "poison":
+		s.core.cfg.Poison = Poison(value)
+	case "poison-after":
+		s.core.cfg.PoisonAfter = int(s.number(value))
+	case "markers":
+		s.showsMarkers = value == "shown"
 	default:
 		s.t.Fatalf("unknown setting %q", name)
 	}
@@ -154,7 +163,7 @@ func (s *stage) told(words []string) {
 }
 
 // rowIs changes one row: "row 4 malformed", "row 4 counts 16", "row 4 sized
-// 1000", "row 0 keyed abc", "row 4 removed".
+// 1000", "row 0 keyed abc", "row 4 removed", "row 4 of k2", "row 4 of k2 payments".
 func (s *stage) rowIs(sequence int64, verb string, words []string) {
 	switch verb {
 	case "malformed":
@@ -166,12 +175,53 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 		s.putRow(sequence, func(item item) { item[outbox.AttrValue] = binaryAttribute(value) })
 	case "keyed":
 		s.putRow(sequence, func(item item) { item[s.schema.SortKey] = textAttribute(words[0]) })
+	case "of":
+		s.putRow(sequence, func(item item) {
+			item[outbox.AttrKey] = binaryAttribute([]byte(words[0]))
+			if words[0] == "nobody" {
+				delete(item, outbox.AttrKey)
+			}
+			if len(words) > 1 {
+				item[outbox.AttrTopic] = textAttribute(words[1])
+			}
+		})
 	case "repaired":
 		s.putRow(sequence, nil)
 	case "removed":
 		s.carryOut(store.Delete{Bucket: s.core.cfg.Bucket, Sequences: []int64{sequence}})
 	default:
 		s.t.Fatalf("a row cannot be %q", verb)
+	}
+}
+
+// operator changes what is set aside, and rings: "parks k", "parks topic orders",
+// "retries k", "retries topic orders", "discards k 4"; "… silently" does not ring.
+// Rows of the key k, of the topic orders, unless they say otherwise.
+func (s *stage) operator(words []string) {
+	rings := words[len(words)-1] != "silently"
+	now := s.instant().Ticks()
+	marker := store.Marker{Topic: "orders", Reason: "operator", ParkedAt: now}
+	if words[1] == "topic" {
+		marker.Topic = words[2]
+	} else {
+		marker.KeyID = outbox.ParkedKeyID(&outbox.Message{Topic: "orders", Key: []byte(words[1])})
+	}
+	var r store.Request
+	switch words[0] {
+	case "parks":
+		r = store.SetAside{Bucket: s.core.cfg.Bucket, Marker: marker}
+	case "retries":
+		r = store.AskRetry{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Topic: marker.Topic, At: now}
+	case "discards":
+		r = store.DiscardParked{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Sequence: s.number(words[2])}
+	default:
+		s.t.Fatalf("an operator cannot do %q", words[0])
+	}
+	if reply := s.carryOut(r); reply.Class != store.Done {
+		s.did = append(s.did, "refused")
+	}
+	if rings {
+		s.carryOut(store.Ring{Bucket: s.core.cfg.Bucket, At: now})
 	}
 }
 

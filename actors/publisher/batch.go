@@ -69,6 +69,9 @@ type keyed struct {
 // row is one row of a batch.
 type row struct {
 	state rowState
+	// partition is that which the record is meant for, once it is decided.
+	partition int32
+	decided   bool
 	// The following are set when the row is prepared.
 	prepared bool
 	record   Record
@@ -79,6 +82,16 @@ type row struct {
 	// Invariant: not nil while the row is outstanding.
 	via    *producer
 	result Result
+}
+
+// undecided is the partition of a record of which none was decided.
+const undecided = -1
+
+func (r *row) meantFor() int32 {
+	if !r.decided {
+		return undecided
+	}
+	return r.partition
 }
 
 type rowState uint8
@@ -167,10 +180,16 @@ func (c *core) begin(b *bucket, m Publish) {
 
 // dropWaiting answers the waiting Publish without having looked at it.
 func (c *core) dropWaiting(b *bucket) {
-	if m := b.waiting; m != nil {
-		b.waiting = nil
-		c.do(answer{m.ReplyTo, Published{Bucket: m.Bucket, Batch: m.Batch, Results: make([]Result, len(m.Rows))}})
+	m := b.waiting
+	if m == nil {
+		return
 	}
+	b.waiting = nil
+	results := make([]Result, len(m.Rows))
+	for i := range results {
+		results[i].Partition = undecided
+	}
+	c.do(answer{m.ReplyTo, Published{Bucket: m.Bucket, Batch: m.Batch, Results: results}})
 }
 
 // finish answers the active batch and begins the one that waits.
@@ -180,6 +199,7 @@ func (c *core) finish(b *bucket) {
 	results := make([]Result, len(t.rows))
 	for i := range t.rows {
 		results[i] = t.rows[i].result
+		results[i].Partition = t.rows[i].meantFor()
 	}
 	c.do(answer{t.request.ReplyTo, Published{Bucket: b.number, Batch: t.request.Batch, Results: results}})
 	b.active = nil

@@ -50,6 +50,8 @@ type Published struct {
 type Result struct {
 	Outcome Outcome
 	Fault   *Fault // nil for Acknowledged and NotSubmitted
+	// Partition is that which the record was meant for; -1: it was not decided.
+	Partition int32
 }
 
 // Outcome is what became of one row.

@@ -74,6 +74,7 @@ func (c *core) prepare(t *batch, i int) bool {
 		return false
 	}
 	partition := partitionOf(&row.Message, tp.partitions)
+	r.partition, r.decided = partition, true
 	if partition >= tp.partitions {
 		c.foreseen(tp, t, i, &Fault{Rejected, CodeUnknownPartition,
 			fmt.Sprintf("the topic has %d partitions, the message asks for number %d", tp.partitions, partition)})
