@@ -208,7 +208,7 @@ func (r *root) Receive(ctx actor.Context) {
 func (r *root) strategy() actor.SupervisorStrategy {
 	return actor.NewOneForOneStrategy(0, 0, func(reason any) actor.Directive {
 		text := strings.TrimSpace(fmt.Sprint(reason))
-		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Reason: text})
+		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Bucket: -1, Reason: text})
 		r.end(fmt.Errorf("%w: %s", ErrBroken, text))
 		return actor.StopDirective
 	})

@@ -17,7 +17,10 @@ type Status struct {
 	State       string    // "new", "starting", "ready", "withdrawn", "stopping", "stopped"
 	Since       time.Time // of State; zero before Run
 	Mode        Mode
-	Buckets     []BucketStatus // owned ones, ascending
+	// ClockAhead is by how much our clock is ahead of the table's, negative:
+	// behind, in the last round; as exact as the dates of its answers, half a second.
+	ClockAhead time.Duration
+	Buckets    []BucketStatus // owned ones, ascending
 }
 
 // Ready tells whether the relay has completed a round, and neither stops nor has
@@ -84,10 +87,15 @@ func (s *status) Observe(e event.Envelope) {
 		b := s.bucket(v.Bucket)
 		b.LastSequence = max(b.LastSequence, v.Last)
 	case event.ActorFailed:
+		delete(s.buckets, v.Bucket) // until a fresh actor has found out whose it is
 		if v.Actor == coordinatorName {
 			s.enter("stopped", e.At)
 			clear(s.buckets)
 		}
+	case event.RoundCompleted:
+		s.present.ClockAhead = v.Ahead
+	case event.ClockSkewed:
+		s.present.ClockAhead = v.Ahead
 	case event.PublishFailed:
 		s.bucket(v.Bucket).LastError = "publish to " + v.Topic + ": " + v.Code
 	case event.PublishRecovered:

@@ -51,6 +51,9 @@ type RoundCompleted struct {
 	Owned       int // buckets with a bucket actor of ours
 	StandbyRank int // -1 with a share or anything owned
 	Took        time.Duration
+	// Ahead is by how much our wall clock is ahead of the service's, negative:
+	// behind, as exact as its dates are (half a second); 0 when it says none.
+	Ahead time.Duration
 }
 
 // HeartbeatRefused: our record already carries a later timestamp, so this
@@ -79,6 +82,7 @@ type BucketCountMismatch struct {
 // fresh actor after Pause.
 type ActorFailed struct {
 	Actor  string
+	Bucket int // whose actor it was; -1: no bucket's
 	Reason string
 	Pause  time.Duration
 }

@@ -109,6 +109,9 @@ func relayLines() []line {
 					f.number("standbyRank", e.StandbyRank)
 				}
 				f.duration("took", e.Took)
+				if e.Ahead != 0 {
+					f.duration("ahead", e.Ahead)
+				}
 			}),
 		on(zerolog.WarnLevel, "The heartbeat was refused: the relay's record is ahead of its clock.",
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),
@@ -139,6 +142,7 @@ func relayLines() []line {
 		on(zerolog.ErrorLevel, "An actor panicked and was stopped.",
 			func(f facts, e event.ActorFailed) {
 				f.text("actor", e.Actor)
+				f.bucket(e.Bucket)
 				f.text("reason", e.Reason)
 				f.duration("pause", e.Pause)
 			}),

@@ -19,7 +19,7 @@ import (
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
-var update = flag.Bool("update", false, "write testdata/lines.jsonl instead of comparing with it")
+var update = flag.Bool("update", false, "write the files of testdata instead of comparing with them")
 
 // samples has each event at least once, and once for each level that it may
 // have by itself.
@@ -44,7 +44,7 @@ func relaySamples() []event.Event {
 		event.RelayRenamed{Relay: "relay-a2", Incarnation: "0639000000000000001-0badcafe"},
 		event.ClockSkewed{Ahead: 41 * time.Second},
 		event.ClockRight{Ahead: -300 * time.Millisecond},
-		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond},
+		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond, Ahead: -200 * time.Millisecond},
 		event.RoundCompleted{Active: 9, Owned: 0, StandbyRank: 0, Took: 12 * time.Millisecond},
 		event.HeartbeatRefused{Ahead: 3 * time.Second},
 		event.HeartbeatAccepted{},
@@ -53,7 +53,7 @@ func relaySamples() []event.Event {
 		event.StoreFailed{Request: "keep", Bucket: 3, Err: errRefused},
 		event.StoreRecovered{Request: "keep"},
 		event.BucketCountMismatch{Bucket: 1, Sequence: 77, Stamped: 16, Ours: 8},
-		event.ActorFailed{Actor: "bucket-7-42", Reason: "illegal event", Pause: 2 * time.Second},
+		event.ActorFailed{Actor: "bucket 7", Bucket: 7, Reason: "illegal event", Pause: 2 * time.Second},
 	}
 }
 

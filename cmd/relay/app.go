@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,16 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
+}
+
+// variable is the value of a variable of the environment; empty when it is not set.
+func (a *app) variable(name string) string {
+	for _, entry := range a.environ {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value
+		}
+	}
+	return ""
 }
 
 func (a *app) root() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/kafka"
+	"github.com/bucketbrigade/relay/telemetry"
 )
 
 // Settings is everything that can be set by name.
@@ -16,9 +17,17 @@ type Settings struct {
 	Region   string // empty: the SDK's chain decides
 	Endpoint string // DynamoDB's address, for emulators; empty: the region's
 
+	AdminAddr      string // host:port, or AdminOff
+	AdminTokenFile string // empty: no token is asked for
+	Pprof          bool
+	MetricsName    string
+
 	LogLevel  string // trace, debug, info, warn, error
 	LogFormat string // auto, console, json
 }
+
+// AdminOff as AdminAddr: there is no admin address.
+const AdminOff = "off"
 
 // Group is a set of settings that belong together; groups combine with |.
 type Group uint8
@@ -28,6 +37,7 @@ const (
 	Table     Group = 1 << iota // where the outbox is and how it is reached
 	Brokers                     // where Kafka is and how it is reached
 	Relay                       // how a relay works
+	Admin                       // how a relay shows itself
 	Log                         // what a long-running command logs
 	Simulated                   // what a simulation tries; each is of another group too
 )
@@ -49,7 +59,11 @@ const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; rep
 
 // Defaults are the settings when nothing is set.
 func Defaults() Settings {
-	return Settings{Relay: relay.Config{}.WithDefaults(), LogLevel: "info", LogFormat: "auto"}
+	return Settings{
+		Relay:     relay.Config{}.WithDefaults(),
+		AdminAddr: "127.0.0.1:9464", MetricsName: telemetry.DefaultMetricsName,
+		LogLevel: "info", LogFormat: "auto",
+	}
 }
 
 // table lists all settings but kafka, in the order in which people read them,
@@ -86,6 +100,11 @@ func (s *Settings) table() []setting {
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
+
+		{name: "admin-addr", group: Admin, value: Address(&s.AdminAddr), doc: "where probes, metrics, status and page are served; port 0: a free one, which is logged; off: nowhere"},
+		{name: "admin-token-file", group: Admin, value: Text(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
+		{name: "pprof", group: Admin, value: Switch(&s.Pprof), doc: "serve /debug/pprof there"},
+		{name: "metrics-name", group: Admin, value: Text(&s.MetricsName), doc: "the outbox's name in metrics, as attribute outbox.name"},
 
 		{name: "log-level", group: Log, value: Choice(&s.LogLevel, []string{"trace", "debug", "info", "warn", "error"}), doc: "trace, debug, info, warn or error"},
 		{name: "log-format", group: Log, value: Choice(&s.LogFormat, []string{"auto", "console", "json"}), doc: "console, json, or auto: console on a terminal"},

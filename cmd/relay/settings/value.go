@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -238,6 +239,24 @@ func URL(field *string) Value {
 			return "", errors.New("must be an address such as http://localhost:8000")
 		case u.User != nil:
 			return "", errors.New("must not contain credentials, which come from the SDK's chain")
+		}
+		return text, nil
+	}, asIs}
+}
+
+// Address fills a host and port to listen on, such as 127.0.0.1:9464, or AdminOff.
+// An empty host means all of the machine's.
+func Address(field *string) Value {
+	return parsed[string]{field, "address", func(text string) (string, error) {
+		if text == AdminOff {
+			return text, nil
+		}
+		_, port, err := net.SplitHostPort(text)
+		if err != nil {
+			return "", errors.New("must be host:port, such as 127.0.0.1:9464, or " + AdminOff)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+			return "", errors.New("its port must be a number from 0 to 65535")
 		}
 		return text, nil
 	}, asIs}
