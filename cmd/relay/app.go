@@ -93,7 +93,7 @@ func exitCode(err error) int {
 
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a), newSimulate(a),
+		newRun(a), newDemo(a), newSimulate(a), newDoctor(a),
 		a.group("table", "Sets up the table", newTableCreate(a)),
 		a.group("message", "Looks at waiting messages, and adds one", newMessageEnqueue(a), newMessageList(a)),
 		newVersion(a))
