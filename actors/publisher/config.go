@@ -46,7 +46,8 @@ type Config struct {
 	// 200 ms.
 	PurgeInterval time.Duration
 	// PurgeDeadline is how long reports are waited for before a producer that ends
-	// is closed without them; default 2 s, so that its buckets publish again within 3 s.
+	// is closed without them; default 1.8 s, so that its buckets publish again within
+	// 3 s: their own pause after a failure, up to a second, is on top of it.
 	PurgeDeadline time.Duration
 	// PrimeAfter is the pause after which a producer is primed again for a
 	// partition; default 9 minutes, at most that: brokers forget idle producers.
@@ -67,7 +68,7 @@ const (
 	DefaultMaxBytes         = 32 << 20
 	DefaultAbandonGrace     = time.Second
 	DefaultPurgeInterval    = 200 * time.Millisecond
-	DefaultPurgeDeadline    = 2 * time.Second
+	DefaultPurgeDeadline    = 1800 * time.Millisecond
 	DefaultPrimeAfter       = 9 * time.Minute
 	DefaultDescribeTimeout  = 10 * time.Second
 	DefaultRefreshInterval  = time.Minute

@@ -20,6 +20,9 @@ type Harness struct {
 	// CreateTopic creates a topic. maxMessageBytes is its max.message.bytes, or 0
 	// for the backend's default, which must be at least 100,000.
 	CreateTopic func(t testing.TB, topic string, partitions int32, maxMessageBytes int)
+	// Grow gives a topic more partitions, so that it has that many. nil: the backend
+	// cannot, see Lacks.
+	Grow func(t testing.TB, topic string, partitions int32)
 	// Read returns all records of a topic, by partition, then offset.
 	Read func(t testing.TB, topic string) []Record
 	// Now is the clock of the backend's record times.
@@ -44,6 +47,8 @@ const (
 	Limits Ability = "limits"
 	// Descriptions: it tells a topic's max.message.bytes.
 	Descriptions Ability = "descriptions"
+	// Growing: a topic can gain partitions.
+	Growing Ability = "growing"
 	// Holding: it can leave requests unanswered.
 	Holding Ability = "holding"
 )
@@ -86,6 +91,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"a topic is described", describesTopic},
 		{"a topic's limit is described", describesLimit},
 		{"a missing topic is nobody's fault", describesMissingTopic},
+		{"a producer that knew fewer partitions learns of new ones", learnsOfPartitions},
 		{"a careful producer loses only the record that the broker rejects", carefulGoesOn},
 		{"a primed gap-less producer lets nothing pass a rejected record", gaplessStops},
 		{"what is purged may have been appended", purgeIsAmbiguous},
