@@ -122,6 +122,7 @@ func (c *core) failedOrRecovered() {
 		c.recovered()
 		return
 	}
+	c.doubtFence()
 	if c.failing.IsZero() {
 		c.failing = c.now
 	}
