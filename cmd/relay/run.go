@@ -55,13 +55,14 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	logger := c.app.newLogger(s)
 	config := s.Relay
 	config.DynamoDB, config.Coordination = dynamo.messages, dynamo.coordination
-	config.Producers = producers
+	config.Producers, config.Region = producers, dynamo.region
 	config.Observers = []event.Observer{telemetry.NewLog(logger)}
 	r, err := relay.New(config)
 	if err != nil {
 		return usageError{err}
 	}
 	s.Region, s.Relay.RelayID = dynamo.region, r.Status().Relay // as they are in effect
+	s.Relay.TransactionalIDPrefix = config.WithDefaults().TransactionalIDPrefix
 	logSettings(logger, c.app.now(), s)
 	err = r.Run(ctx)
 	return errors.Join(advised(err, s), closeProducers(producers))

@@ -111,8 +111,8 @@ var faultCases = []struct {
 		`key-prefix "": must not be empty (from --key-prefix)`},
 	{"too many buckets", []string{"--bucket-count", "10001"}, nil, "",
 		`bucket-count: 10001 is not between 1 and 10000 (from --bucket-count)`},
-	{"a mode of a later version", []string{"--mode", "fenced"}, nil, "",
-		`mode "fenced": is not in this version, which has: ordered (from --mode)`},
+	{"a mode that there is not", []string{"--mode", "strict"}, nil, "",
+		`mode "strict": must be one of: ordered, fenced (from --mode)`},
 	{"a policy of a later version", nil, []string{"RELAY_POISON=park"}, "",
 		`poison "park": is not in this version, which has: block (from RELAY_POISON)`},
 	{"a choice", []string{"--log-format", "xml"}, nil, "",
@@ -171,7 +171,7 @@ func TestAFaultNamesSettingValueAndOrigin(t *testing.T) {
 }
 
 func TestAllFaultsAreReportedTogether(t *testing.T) {
-	_, err := load(t, all, []string{"--tabel", "x", "--mode=fenced"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
+	_, err := load(t, all, []string{"--tabel", "x", "--mode=strict"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
 		"poll-interval: 5\nbacklog: 1\n")
 	for _, want := range []string{"8 settings are wrong", "--tabel", "mode", "batch-size", "kafka retries", "poll-interval", "backlog", "table: a table is required", "brokers: at least one"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
