@@ -29,11 +29,6 @@ func modelHarness(*testing.T) publishertest.Harness {
 		},
 		Read: func(_ testing.TB, topic string) []publishertest.Record { return consumed(broker, topic) },
 		Now:  func() time.Time { return recordTime(clock.now) },
-		Lacks: map[publishertest.Ability]string{
-			publishertest.Transactions: "the model has none",
-			publishertest.Isolation:    "the model has no transactions",
-			publishertest.Fencing:      "the model has no transactions",
-		},
 		Step: clock.step,
 		Hold: func(testing.TB) func() {
 			broker.SetFaults(BrokerFaults{
