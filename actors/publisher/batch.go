@@ -67,7 +67,6 @@ type keyed struct {
 	// Invariant: the outstanding rows of the key; all of them are on lane.
 	outstanding int
 	lane        *lane
-	transaction uint64 // of fenced mode: the one that has its last row, on lane
 }
 
 // row is one row of a batch.

@@ -14,18 +14,19 @@ import "github.com/asynkron/protoactor-go/actor"
 //   - a batch is a row of transactions, one after another, and each has consecutive
 //     rows: the next one begins when the one before is committed;
 //   - a row is acknowledged when its transaction is committed, never before;
-//   - a row is refused only when it was alone in its transaction;
-//   - records of one topic and key on two partitions are never in one transaction,
-//     whose end becomes visible on one partition before the other.
+//   - a row is refused only when it was alone in its transaction.
+//
+// Order is kept on each partition. Of two partitions a consumer sees one's records
+// before the other's as their own transactions end, those of other buckets too; so
+// one key on two partitions has no order that anyone could keep.
 //
 // The second half of the first line is what keeps a zombie's records from anyone:
 // its lease was valid after its fence was taken, so its successor's lease began
 // later, and the successor's fence is the younger one.
 type fencing struct {
 	*core
-	settings     Fencing
-	calls        uint64 // made of transactional producers, ever
-	transactions uint64 // begun, ever
+	settings Fencing
+	calls    uint64 // made of transactional producers, ever
 }
 
 // fence is one bucket's right to publish: its transactional producer and what that
@@ -47,7 +48,6 @@ type fence struct {
 
 // transaction is what is open.
 type transaction struct {
-	number uint64
 	// Its rows are [first, handed) of the active batch; it takes none from until on.
 	// Invariant: first <= handed <= until.
 	first, handed, until int

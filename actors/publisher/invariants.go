@@ -80,7 +80,7 @@ func (k *invariants) batch(t *batch) (bytes int) {
 			}
 			if r.keyed != nil {
 				keys[r.keyed]++
-				k.require(r.keyed.lane == r.lane, "bucket %d: row %d's key is outstanding on two partitions", t.bucket.number, i)
+				k.require(r.keyed.lane == r.lane || t.bucket.fence != nil, "bucket %d: row %d's key is outstanding on two partitions", t.bucket.number, i)
 			}
 		case delivered:
 			k.require(t.bucket.fence != nil, "bucket %d: row %d is in a transaction of nobody", t.bucket.number, i)

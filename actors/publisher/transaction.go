@@ -60,19 +60,13 @@ func (f *fencing) offerNext(x *fence) verdict {
 	if !r.prepared && !f.prepare(t, i) {
 		return waits
 	}
-	switch {
-	case x.phase == transacting && r.keyed != nil && r.keyed.transaction == x.number && r.keyed.lane != r.lane:
-		return waits
-	case x.producer.full, !r.lane.admits(r.bytes), !f.budget.admits(x.bucket.bytes, r.bytes):
+	if x.producer.full || !r.lane.admits(r.bytes) || !f.budget.admits(x.bucket.bytes, r.bytes) {
 		return pauses
 	}
 	if x.phase == held {
 		f.begin(x, i)
 	}
 	r.lane.bytes += r.bytes
-	if r.keyed != nil {
-		r.keyed.transaction = x.number
-	}
 	x.handed = i + 1
 	return f.handOver(t, i, x.producer)
 }
@@ -88,9 +82,8 @@ func (l *lane) admits(bytes int) bool {
 // row alone.
 func (f *fencing) begin(x *fence, i int) {
 	t := x.bucket.active
-	f.transactions++
 	x.phase = transacting
-	x.transaction = transaction{number: f.transactions, first: i, handed: i, until: len(t.rows)}
+	x.transaction = transaction{first: i, handed: i, until: len(t.rows)}
 	if t.request.Rows[i].Sequence <= x.bucket.careful {
 		x.until = i + 1
 	}
