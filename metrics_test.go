@@ -175,8 +175,8 @@ func TestAllRequestsAreKnownToMetrics(t *testing.T) {
 	})
 }
 
-// requestNames reads from the source of package store what its requests call
-// themselves.
+// requestNames reads from the source of package store what the requests of a relay
+// call themselves.
 func requestNames(t *testing.T) (names []string) {
 	t.Helper()
 	paths, err := fs.Glob(os.DirFS("."), "store/*.go")
@@ -184,6 +184,9 @@ func requestNames(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
+		if path == "store/operator.go" {
+			continue // what only commands send
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			t.Fatal(err)
