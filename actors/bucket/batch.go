@@ -246,7 +246,7 @@ func (c *core) retry() {
 // failBatch pauses, longer each time, before the bucket's head is read again.
 func (c *core) failBatch() {
 	b := c.batch
-	b.token, b.probes, b.queued = 0, nil, nil
+	b.token, b.probes, b.chunk, b.queued = 0, nil, nil, nil
 	c.transition(b.machine, fsm.Fail)
 	if c.machine.In(fsm.Draining) {
 		c.dropBatch()

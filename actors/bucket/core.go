@@ -36,7 +36,9 @@ type core struct {
 	parked    parked
 	condemned condemned
 	// unanswered is the transaction whose effect is not known; nil: none.
-	unanswered      store.Request
+	unanswered store.Request
+	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
+	refusedMove     int64
 	lastTransaction uint64
 
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed

@@ -30,6 +30,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
+	pause          func(ctx context.Context, d time.Duration) error
 	dial           dialer
 	simulate       func(simulation.Options) simulation.Report
 }
@@ -39,7 +40,7 @@ type app struct {
 // gracefully.
 func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
-		now: time.Now, dial: dialDynamoDB, simulate: simulation.Run}
+		now: time.Now, pause: pause, dial: dialDynamoDB, simulate: simulation.Run}
 	return a.execute(ctx)
 }
 
@@ -106,7 +107,10 @@ func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
 		newRun(a), newDemo(a), newSimulate(a),
 		a.group("table", "Sets up the table", newTableCreate(a)),
-		a.group("message", "Looks at waiting messages, and adds one", newMessageEnqueue(a), newMessageList(a)),
+		a.group("message", "Looks at waiting messages, adds one, sets some aside",
+			newMessageEnqueue(a), newMessageList(a), newMessagePark(a)),
+		a.group("parked", "Looks at what was set aside, delivers it after all, or discards it",
+			newParkedList(a), newParkedShow(a), newParkedRetry(a), newParkedDiscard(a)),
 		newVersion(a))
 }
 

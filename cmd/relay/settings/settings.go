@@ -87,9 +87,9 @@ func (s *Settings) table() []setting {
 			required: "at least one broker is required"},
 
 		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered}, "fenced"), doc: "how records are kept in order: ordered"},
-		{name: "poison", group: Relay, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}),
+		{name: "poison", group: Relay | Simulated, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}),
 			doc: "what becomes of a record rejected for its own sake: park, block or dead-letter"},
-		{name: "poison-after", group: Relay, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
+		{name: "poison-after", group: Relay | Simulated, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
 		{name: "dead-letter-topic", group: Relay, value: OptionalText(&c.DeadLetterTopic), doc: "where dead-letter sends records; must exist"},
 		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
 		{name: "batch-size", group: Relay | Simulated, value: Count(&c.BatchSize), doc: "rows of one fetch"},

@@ -76,6 +76,21 @@ func whole(field *int, least int) Value {
 	}, strconv.Itoa}
 }
 
+// Sequence fills the number of a row, 1 or more; the leading zeros of a sort key do
+// no harm.
+func Sequence(field *int64) Value {
+	return parsed[int64]{field, "number", ParseSequence, func(n int64) string { return strconv.FormatInt(n, 10) }}
+}
+
+// ParseSequence is the number of a row that a text names.
+func ParseSequence(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, errors.New("must be the number of a row, 1 or more")
+	}
+	return n, nil
+}
+
 // Number fills a positive number, whole or not, up to a limit.
 func Number(field *float64, most float64) Value {
 	return parsed[float64]{field, "number", func(text string) (float64, error) {
