@@ -56,6 +56,7 @@ const (
 	DefaultMaxClockSkew       = 2 * time.Second
 	DefaultMaxConcurrency     = 8
 	DefaultPoisonAfter        = 3
+	DefaultPendingCountLimit  = 10_000
 	DefaultMessageIDHeader    = "x-outbox-message-id"
 	DefaultShutdownTimeout    = 25 * time.Second
 )
@@ -104,6 +105,14 @@ type Config struct {
 	// default 8.
 	MaxConcurrency int
 
+	// MetricsInterval is between two samples of what waits in all buckets
+	// (event.BacklogSampled), taken by the relay that owns bucket 0. Zero: none is
+	// taken, and nothing is sent for it. The command has 30 s.
+	MetricsInterval time.Duration
+	// PendingCountLimit is how many messages of one bucket a sample counts at most;
+	// default 10,000. DynamoDB bills a count as a read of all that is counted.
+	PendingCountLimit int
+
 	// MessageIDHeader is the header that carries the message id; default
 	// "x-outbox-message-id". A caller's header of that very name is replaced.
 	MessageIDHeader string
@@ -147,6 +156,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.LeaseRenewInterval, DefaultLeaseRenewInterval)
 	defaultTo(&c.MaxClockSkew, DefaultMaxClockSkew)
 	defaultTo(&c.MaxConcurrency, DefaultMaxConcurrency)
+	defaultTo(&c.PendingCountLimit, DefaultPendingCountLimit)
 	defaultTo(&c.MessageIDHeader, DefaultMessageIDHeader)
 	defaultTo(&c.ShutdownTimeout, DefaultShutdownTimeout)
 	return c
@@ -202,6 +212,8 @@ func (c Config) Validate() error {
 	fault(c.BatchSize < 1, "BatchSize %d: must be positive", c.BatchSize)
 	fault(c.MaxBatchBytes < 1, "MaxBatchBytes %d: must be positive", c.MaxBatchBytes)
 	fault(c.MaxConcurrency < 1, "MaxConcurrency %d: must be positive", c.MaxConcurrency)
+	fault(c.MetricsInterval < 0, "MetricsInterval %v: must not be negative", c.MetricsInterval)
+	fault(c.PendingCountLimit < 1, "PendingCountLimit %d: must be positive", c.PendingCountLimit)
 	fault(strings.TrimSpace(c.MessageIDHeader) == "", "MessageIDHeader %q: must not be blank", c.MessageIDHeader)
 	for _, d := range []struct {
 		field string

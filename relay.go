@@ -91,8 +91,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	if r.started.Swap(true) {
 		return ErrStarted
 	}
-	runtime := newLive(r.cfg, r.cfg.RelayID, append([]event.Observer{r.status}, r.cfg.Observers...))
+	observers := append([]event.Observer{r.status}, r.cfg.Observers...)
+	sampler := newSampler(r.cfg)
+	if r.cfg.MetricsInterval > 0 {
+		observers = append(observers, sampler)
+	}
+	runtime := newLive(r.cfg, r.cfg.RelayID, observers)
 	defer runtime.close()
+	if r.cfg.MetricsInterval > 0 {
+		runtime.requests.Go(func() { sampler.run(runtime.ctx, runtime) })
+	}
 
 	root := &root{
 		cfg:     r.coordinatorConfig(),

@@ -87,6 +87,26 @@ type ActorFailed struct {
 	Pause  time.Duration
 }
 
+// BacklogSampled: the owner of bucket 0 has measured what waits in all buckets.
+type BacklogSampled struct {
+	// Pending are the messages that wait, by bucket; not changed after the event was made.
+	Pending  []int
+	Messages int // their sum
+	// Limited is how many buckets have more than was counted: they reach the limit of
+	// one bucket's count, or the time was over.
+	Limited int
+	// Oldest is the age of the oldest of the buckets' first messages; 0 without one.
+	Oldest     time.Duration
+	ParkedKeys int // keys that are set aside
+	ParkedRows int // rows of theirs
+	Took       time.Duration
+}
+
+// BacklogUnknown: the relay does not know any more what waits. Err is why its sample
+// failed; nil when bucket 0, whose owner samples, is not ours any more. Nothing is
+// said of it when the relay ends.
+type BacklogUnknown struct{ Err error }
+
 // RequestCompleted: one request to the table has ended, whatever its outcome.
 type RequestCompleted struct {
 	Request  string // the request's stable name, such as "keep"
@@ -146,6 +166,8 @@ func (LeaseUnreadable) EventName() string     { return "lease.unreadable" }
 func (BucketCountMismatch) EventName() string { return "bucketcount.mismatch" }
 func (ActorFailed) EventName() string         { return "actor.failed" }
 func (RequestCompleted) EventName() string    { return "request.completed" }
+func (BacklogSampled) EventName() string      { return "backlog.sampled" }
+func (BacklogUnknown) EventName() string      { return "backlog.unknown" }
 func (StoreUnavailable) EventName() string    { return "store.unavailable" }
 func (StoreAvailable) EventName() string      { return "store.available" }
 func (StoreFailed) EventName() string         { return "store.failed" }

@@ -88,6 +88,8 @@ func statusNow() telemetry.Status {
 		Since: telemetry.Moment(noon), Mode: "ordered",
 		Settings:         map[string]string{"table": "orders", "kafka.sasl.password": "(redacted)"},
 		ClockSkewSeconds: -0.25,
+		Backlog: &telemetry.Backlog{SampledAt: telemetry.Moment(noon), Pending: 10012, PendingIsLimit: true, OldestAgeSeconds: 90.5,
+			ParkedKeys: 1, ParkedRows: 3},
 		Buckets: []telemetry.BucketStatus{
 			{Bucket: 0, State: "owned", BatchState: "publishing", Since: telemetry.Moment(noon), LastSequence: 17, Pending: &pending},
 			{Bucket: 5, State: "blocked", LastError: "rejected: message too large"},

@@ -56,6 +56,10 @@ func faultTable() []fault {
 			endedBy[event.StoreAvailable](ofRelay)}},
 		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{
 			endedBy(func(e event.StoreRecovered) subject { return subject{name: e.Request} })}},
+		{begins[event.BacklogUnknown](ofRelay).
+			when(func(e event.Event) bool { return e.(event.BacklogUnknown).Err != nil }), andTenure( // of bucket 0
+			endedBy[event.BacklogSampled](ofRelay),
+		)},
 		{begins(func(e event.LeaseUnreadable) subject { return subject{name: e.Item} }), nil},
 		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }), []ending{
 			endedBy(func(e event.StoreUnthrottled) subject { return subject{name: e.Lane} })}},

@@ -35,6 +35,10 @@ const (
 	batchSize         = "outbox.batch.size"
 	publishDuration   = "outbox.publish.duration"
 	deliveryLag       = "outbox.delivery.lag"
+	pendingMessages   = "outbox.pending.messages"
+	pendingOldestAge  = "outbox.pending.oldest.age"
+	parkedRows        = "outbox.parked.rows"
+	parkedKeys        = "outbox.parked.keys"
 	bucketsOwned      = "outbox.buckets.owned"
 	bucketsByState    = "outbox.buckets"
 	leaseLosses       = "outbox.lease.losses"
@@ -68,6 +72,14 @@ func Instruments() []Instrument {
 		{Name: deliveryLag, Kind: histogram, Unit: "s",
 			Help:   "From a message's creation to its acknowledgement, by the clocks of writer and relay.",
 			Bounds: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400}},
+		{Name: pendingMessages, Kind: gauge, Unit: "{message}",
+			Help: "Messages that wait in all buckets, of each at most pending-count-limit. Only the owner of bucket 0 has it."},
+		{Name: pendingOldestAge, Kind: gauge, Unit: "s",
+			Help: "Age of the oldest of the buckets' first messages, 0 without one. Only the owner of bucket 0 has it."},
+		{Name: parkedRows, Kind: gauge, Unit: "{row}",
+			Help: "Rows that are set aside, of each bucket at most pending-count-limit. Only the owner of bucket 0 has it."},
+		{Name: parkedKeys, Kind: gauge, Unit: "{key}",
+			Help: "Keys that are set aside, of each bucket at most pending-count-limit. Only the owner of bucket 0 has it."},
 		{Name: bucketsOwned, Kind: gauge, Unit: "{bucket}",
 			Help: "Buckets whose lease this relay holds."},
 		{Name: bucketsByState, Kind: gauge, Unit: "{bucket}", Attributes: []string{"state"},

@@ -49,6 +49,7 @@ func requestNames() []string {
 	return []string{
 		"heartbeat", "readCoordination", "claim", "keep", "release", "stampStopped", "prune",
 		"discover", "fetch", "probe", "delete",
+		"readHead", "count",
 		"readMarkers", "fetchParked", "mark", "move", "removeParked", "unmark", "endRetry",
 	}
 }

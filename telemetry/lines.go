@@ -245,6 +245,23 @@ func storeLines() []line {
 				f.duration("took", e.Took)
 				f.Float64("capacity", e.Capacity)
 			}),
+		on(zerolog.TraceLevel, "What waits in all buckets was measured.",
+			func(f facts, e event.BacklogSampled) {
+				f.number("messages", e.Messages)
+				f.number("limited", e.Limited)
+				f.duration("oldest", e.Oldest)
+				f.number("parkedKeys", e.ParkedKeys)
+				f.number("parkedRows", e.ParkedRows)
+				f.duration("took", e.Took)
+			}),
+		at(on(zerolog.DebugLevel, "The relay does not know what waits in all buckets.",
+			func(f facts, e event.BacklogUnknown) { f.err(e.Err) }),
+			func(e event.BacklogUnknown) zerolog.Level {
+				if e.Err != nil {
+					return zerolog.WarnLevel
+				}
+				return zerolog.DebugLevel
+			}),
 		on(zerolog.WarnLevel, "The table throttles requests.",
 			func(f facts, e event.StoreThrottled) {
 				f.text("lane", e.Lane)

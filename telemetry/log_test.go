@@ -85,6 +85,9 @@ func tableSamples() []event.Event {
 	return []event.Event{
 		event.RequestCompleted{Request: "fetch", Bucket: 3, Outcome: "done", Took: 1500 * time.Microsecond, Capacity: 0.5},
 		event.RequestCompleted{Request: "read", Bucket: -1, Outcome: "done", Took: time.Millisecond, Capacity: 1},
+		event.BacklogSampled{Pending: []int{10000, 0, 3}, Messages: 10003, Limited: 1, Oldest: time.Hour, ParkedKeys: 1, ParkedRows: 7, Took: 40 * time.Millisecond},
+		event.BacklogUnknown{Err: errRefused},
+		event.BacklogUnknown{},
 		event.StoreThrottled{Lane: "messages", Request: "fetch", Bucket: 3},
 		event.StoreUnthrottled{Lane: "messages"},
 		event.BucketWoken{Bucket: 3, Cause: "poll"},

@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,7 @@ type Metrics struct {
 	options map[labels]metric.MeasurementOption // guarded by mu
 	held    holdings                            // guarded by mu
 	skew    time.Duration                       // guarded by mu
+	backlog map[string]event.BacklogSampled     // by the relay that samples; guarded by mu
 }
 
 // NewMetrics makes the instruments with a meter of the provider, each with the
@@ -52,6 +55,7 @@ func NewMetrics(provider metric.MeterProvider, name string) (*Metrics, error) {
 		meters:  meters,
 		options: map[labels]metric.MeasurementOption{},
 		held:    holdings{},
+		backlog: map[string]event.BacklogSampled{},
 	}
 	m.registration, err = meter.RegisterCallback(m.collect, meters.observables()...)
 	if err != nil {
@@ -116,6 +120,17 @@ func (m *Metrics) remember(e event.Envelope) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.held.note(e)
+		if m.held[e.Relay] == nil { // it has ended
+			delete(m.backlog, e.Relay)
+		}
+	case event.BacklogSampled:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.backlog[e.Relay] = v
+	case event.BacklogUnknown:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.backlog, e.Relay)
 	case event.RoundCompleted:
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -130,8 +145,9 @@ func (m *Metrics) remember(e event.Envelope) {
 // collect answers for the gauges.
 func (m *Metrics) collect(_ context.Context, o metric.Observer) error {
 	m.mu.RLock()
-	byState, skew := m.held.byState(), m.skew
+	byState, skew, backlogs := m.held.byState(), m.skew, slices.Collect(maps.Values(m.backlog))
 	m.mu.RUnlock()
+	m.collectBacklog(o, backlogs)
 	owned := int64(0)
 	for _, state := range heldStates() {
 		owned += byState[state]
@@ -140,6 +156,24 @@ func (m *Metrics) collect(_ context.Context, o metric.Observer) error {
 	o.ObserveInt64(m.meters.gauges[bucketsOwned], owned, m.with(labels{}))
 	o.ObserveFloat64(m.meters.seconds[clockSkew], skew.Seconds(), m.with(labels{}))
 	return nil
+}
+
+// collectBacklog answers for what waits, if it is known here. Should two relays
+// sample for a moment, while bucket 0 moves, the larger figures count.
+func (m *Metrics) collectBacklog(o metric.Observer, backlogs []event.BacklogSampled) {
+	if len(backlogs) == 0 {
+		return
+	}
+	var messages, rows, keys int
+	var oldest time.Duration
+	for _, b := range backlogs {
+		messages, rows, keys = max(messages, b.Messages), max(rows, b.ParkedRows), max(keys, b.ParkedKeys)
+		oldest = max(oldest, b.Oldest)
+	}
+	for name, n := range map[string]int{pendingMessages: messages, parkedRows: rows, parkedKeys: keys} {
+		o.ObserveInt64(m.meters.gauges[name], int64(n), m.with(labels{}))
+	}
+	o.ObserveFloat64(m.meters.seconds[pendingOldestAge], oldest.Seconds(), m.with(labels{}))
 }
 
 func (m *Metrics) count(name string, n int, of labels) {

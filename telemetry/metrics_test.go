@@ -243,6 +243,7 @@ func TestThePageIsTrue(t *testing.T) {
 		event.RecordAcknowledged{Topic: "orders"},
 		event.BatchPublished{Rows: 1},
 		event.RequestCompleted{Request: "fetch", Outcome: "done"},
+		event.BacklogSampled{},
 	)
 	text := s.text()
 	shown := map[string]string{}
@@ -291,4 +292,26 @@ func BenchmarkObserve(b *testing.B) {
 			s.Observe(e)
 		}
 	})
+}
+
+// What waits is known to one relay of the fleet: no other reports a figure, and one
+// that has handed bucket 0 on, or cannot measure, reports none any more, instead of
+// one that grows old.
+func TestTheBacklogIsReportedWhileItIsKnown(t *testing.T) {
+	sample := event.BacklogSampled{Messages: 12, Limited: 1, Oldest: 90 * time.Second, ParkedKeys: 2, ParkedRows: 7}
+	gauges := map[string]float64{"outbox_pending_messages": 12, "outbox_pending_oldest_age_seconds": 90, "outbox_parked_keys": 2, "outbox_parked_rows": 7}
+	for _, end := range []event.Event{
+		event.BacklogUnknown{}, event.BacklogUnknown{Err: errRefused}, event.RelayStopped{}, event.ActorFailed{Actor: "coordinator", Bucket: -1},
+	} {
+		s := newScraped(t)
+		s.tell(changed(0, fsm.Owned), sample)
+		s.tellOf("relay-b", changed(1, fsm.Owned))
+		s.want(gauges)
+		s.tell(end)
+		for name := range gauges {
+			if v, found := s.series()[name]; found {
+				t.Errorf("after %s, %s is still %v", end.EventName(), name, v)
+			}
+		}
+	}
 }

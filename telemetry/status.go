@@ -21,6 +21,20 @@ type Status struct {
 	// negative: behind.
 	ClockSkewSeconds float64        `json:"clockSkewSeconds"`
 	Buckets          []BucketStatus `json:"buckets"` // owned ones, ascending; never nil
+	// Backlog is what waits in all buckets; nil when this relay does not sample it,
+	// which the owner of bucket 0 does.
+	Backlog *Backlog `json:"backlog"`
+}
+
+// Backlog is what waited in all buckets when it was sampled.
+type Backlog struct {
+	SampledAt *time.Time `json:"sampledAt"`
+	Pending   int        `json:"pending"` // messages
+	// PendingIsLimit tells that there may be more than were counted.
+	PendingIsLimit   bool    `json:"pendingIsLimit"`
+	OldestAgeSeconds float64 `json:"oldestAgeSeconds"` // when it was sampled; 0 without a message
+	ParkedKeys       int     `json:"parkedKeys"`
+	ParkedRows       int     `json:"parkedRows"`
 }
 
 // BucketStatus is what one owned bucket is doing.

@@ -104,6 +104,15 @@ func (o *outlook) announce() {
 	}
 }
 
+// interval is the one between samples of the backlog: none when nobody would read
+// them.
+func (o *outlook) interval(wanted time.Duration) time.Duration {
+	if o.metrics == nil {
+		return 0
+	}
+	return wanted
+}
+
 // observers are what the relay is to tell.
 func (o *outlook) observers() []event.Observer {
 	if o.metrics == nil {
@@ -144,10 +153,20 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 		status.Settings[setting.Name] = setting.Value
 	}
 	for _, b := range s.Buckets {
-		status.Buckets = append(status.Buckets, telemetry.BucketStatus{
+		bucket := telemetry.BucketStatus{
 			Bucket: b.Bucket, State: string(b.State), BatchState: string(b.BatchState), Since: telemetry.Moment(b.Since),
 			LastSequence: b.LastSequence, LastError: b.LastError,
-		})
+		}
+		if b.Pending >= 0 {
+			bucket.Pending = &b.Pending
+		}
+		status.Buckets = append(status.Buckets, bucket)
+	}
+	if b := s.Backlog; b != nil {
+		status.Backlog = &telemetry.Backlog{
+			SampledAt: telemetry.Moment(b.At), Pending: b.Messages, PendingIsLimit: b.Limited > 0, OldestAgeSeconds: b.Oldest.Seconds(),
+			ParkedKeys: b.ParkedKeys, ParkedRows: b.ParkedRows,
+		}
 	}
 	return status
 }

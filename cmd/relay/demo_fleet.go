@@ -20,6 +20,7 @@ const (
 	demoRenew      = 500 * time.Millisecond
 	demoClockSkew  = 200 * time.Millisecond
 	demoStopWithin = 10 * time.Second
+	demoSample     = 2 * time.Second
 )
 
 // fleet is the relays of the demo, each as a service would embed it.
@@ -70,6 +71,7 @@ func (f *fleet) start(ctx context.Context) (*member, error) {
 			return nil, err
 		}
 		config.Observers = append(config.Observers, m.outlook.observers()...)
+		config.MetricsInterval = m.outlook.interval(demoSample)
 	}
 	r, err := relay.New(config)
 	if err != nil {

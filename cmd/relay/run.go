@@ -59,6 +59,7 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	config := s.Relay
 	config.DynamoDB, config.Coordination = dynamo.messages, dynamo.coordination
 	config.Producers, config.Region = producers, dynamo.region
+	config.MetricsInterval = outlook.interval(s.MetricsInterval)
 	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
 	r, err := relay.New(config)
 	if err != nil {

@@ -3,6 +3,7 @@ package settings
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/kafka"
@@ -21,6 +22,8 @@ type Settings struct {
 	AdminTokenFile string // empty: no token is asked for
 	Pprof          bool
 	MetricsName    string
+	// MetricsInterval is Relay.MetricsInterval when there are metrics to be read.
+	MetricsInterval time.Duration
 
 	LogLevel  string // trace, debug, info, warn, error
 	LogFormat string // auto, console, json
@@ -61,7 +64,7 @@ const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; rep
 func Defaults() Settings {
 	return Settings{
 		Relay:     relay.Config{}.WithDefaults(),
-		AdminAddr: "127.0.0.1:9464", MetricsName: telemetry.DefaultMetricsName,
+		AdminAddr: "127.0.0.1:9464", MetricsName: telemetry.DefaultMetricsName, MetricsInterval: 30 * time.Second,
 		LogLevel: "info", LogFormat: "auto",
 	}
 }
@@ -98,6 +101,7 @@ func (s *Settings) table() []setting {
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
 		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
+		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
@@ -106,6 +110,7 @@ func (s *Settings) table() []setting {
 		{name: "admin-token-file", group: Admin, value: Text(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
 		{name: "pprof", group: Admin, value: Switch(&s.Pprof), doc: "serve /debug/pprof there"},
 		{name: "metrics-name", group: Admin, value: Text(&s.MetricsName), doc: "the outbox's name in metrics, as attribute outbox.name"},
+		{name: "metrics-interval", group: Admin, value: Duration(&s.MetricsInterval), doc: "between samples of the backlog, by the owner of bucket 0"},
 
 		{name: "log-level", group: Log, value: Choice(&s.LogLevel, []string{"trace", "debug", "info", "warn", "error"}), doc: "trace, debug, info, warn or error"},
 		{name: "log-format", group: Log, value: Choice(&s.LogFormat, []string{"auto", "console", "json"}), doc: "console, json, or auto: console on a terminal"},
