@@ -141,6 +141,7 @@ func (c *core) attend(m Attend) {
 // has read nothing.
 func (c *core) carry(round Round) {
 	if c.lease.token == 0 && c.lease.seen != 0 && c.machine.In(fsm.Owned, fsm.Blocked, fsm.Withheld, fsm.Paused, fsm.Draining) {
+		c.lease.conflicts = 0
 		c.keep(round)
 	}
 }
