@@ -120,6 +120,7 @@ func (c *core) batchReplied(m actors.Replied) {
 		c.pageFetched(m)
 	default:
 		c.transacted(m)
+		c.keepDeferred()
 	}
 }
 

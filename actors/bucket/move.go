@@ -37,7 +37,7 @@ func (c *core) transact(r store.Request) {
 
 func (c *core) sendQueued() {
 	b := c.batch
-	if b == nil || b.queued == nil || c.lease.token != 0 {
+	if b == nil || b.queued == nil || c.lease.token != 0 || c.lease.deferred {
 		return
 	}
 	r := withDeadline(b.queued, c.lease.validUntil)
@@ -50,6 +50,9 @@ func (c *core) sendQueued() {
 	c.unanswered, c.repeating = r, c.unanswered != nil
 	b.token = c.do(r)
 }
+
+// transacting: a transaction is under way.
+func (c *core) transacting() bool { return c.unanswered != nil && c.batch != nil && c.batch.token != 0 }
 
 // unfinished: a transaction may still take effect, and may be repeated. It is, before
 // the lease is handed back: what a clean release leaves behind is seen as a whole.
@@ -83,7 +86,8 @@ func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
 // transacted takes the end of a transaction. One that may still take effect is repeated
 // under its token before anything else of the bucket; one that was certainly not
 // applied, the only time that it was sent, is forgotten. A refused one means that what
-// is set aside is not what we believe, so that it is read again.
+// is set aside is not what we believe, so that it is read again, or that the lease is
+// not this tenure's, which it never is again.
 func (c *core) transacted(m actors.Replied) {
 	b := c.batch
 	certain := m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid)
@@ -96,6 +100,10 @@ func (c *core) transacted(m actors.Replied) {
 		c.emit(event.MoveFailed{
 			Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Refusal: result.Refusal.String(), Err: m.Reply.Err,
 		})
+		if result.Refusal == store.LeaseRefused {
+			c.lose(nil)
+			return
+		}
 		c.failBatch()
 		return
 	}

@@ -51,6 +51,8 @@ type stage struct {
 	did        []string
 	stopped    bool
 
+	observe func() // is called after each step; nil: nobody watches
+
 	showsMarkers bool // the scenario answers the reads of markers itself
 
 	unprocessed  []string // sequences that the next delete leaves undone; "all"
@@ -109,6 +111,9 @@ func (s *stage) step(message any) {
 			s.did = append(s.did, said)
 		}
 	}
+	if s.observe != nil {
+		s.observe()
+	}
 	if i := slices.IndexFunc(s.waiting, func(d do) bool { return s.hides(d) }); i >= 0 {
 		s.end(i, "answered")
 	}
@@ -150,7 +155,9 @@ func (s *stage) pass(d time.Duration) {
 // requestEnds ends the oldest request of a name, or all of them for "probes".
 func (s *stage) requestEnds(name string, words []string) {
 	all := name == "probes"
-	name = strings.TrimSuffix(name, "s")
+	if all {
+		name = "probe"
+	}
 	for {
 		i := slices.IndexFunc(s.waiting, func(d do) bool { return d.request.RequestName() == name })
 		if i < 0 {
@@ -187,6 +194,8 @@ func (s *stage) reply(d do, way string) actors.Replied {
 		reply = lost
 	case "throttled":
 		reply = store.Reply{Class: store.Retriable, Err: store.ErrThrottled}
+	case "conflicted":
+		reply = store.Reply{Class: store.Retriable, Err: store.ErrConflict}
 	default:
 		s.t.Fatalf("a request cannot be %q", way)
 	}
