@@ -28,7 +28,8 @@ import (
 // A request waits until a line ends it: "fetch answered" carries it out on the
 // table and hands the reply back; "keep unanswered" carries it out and says that
 // nobody knows; "keep lost" only says so; "fetch throttled" says that it was
-// certainly not carried out, and so does "keep conflicted", for a transaction's sake. The oldest request of that name is meant.
+// certainly not carried out, and so does "keep conflicted", for a transaction's sake.
+// "lands keep" carries a lost one out, late. The oldest request of that name is meant.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -107,6 +108,10 @@ func (s *stage) act(words []string) {
 	case "keep", "release", "discover", "fetch", "probe", "probes", "delete",
 		"readMarkers", "mark", "move", "fetchParked", "removeParked", "unmark", "endRetry":
 		s.requestEnds(words[0], words[1:])
+	case "lands":
+		if reply := s.carryOut(s.lost[words[1]]); reply.Class != store.Done {
+			s.did = append(s.did, "refused")
+		}
 	case "unprocessed":
 		s.unprocessed = words[1:]
 	case "publisher":

@@ -51,6 +51,8 @@ type stage struct {
 	did        []string
 	stopped    bool
 
+	lost    map[string]store.Request // by name, the latest that was lost
+
 	observe func() // is called after each step; nil: nobody watches
 
 	showsMarkers bool // the scenario answers the reads of markers itself
@@ -66,7 +68,7 @@ type due struct {
 
 func newStage(t rapid.TB) *stage {
 	s := &stage{
-		t: t, timers: map[timer]due{}, acknowledged: map[int64]bool{},
+		t: t, timers: map[timer]due{}, acknowledged: map[int64]bool{}, lost: map[string]store.Request{},
 		schema: outbox.Schema{Table: "orders"}.WithDefaults(),
 	}
 	s.db = memtable.New(memtable.Options{Unprocessed: s.leaves})
@@ -191,6 +193,7 @@ func (s *stage) reply(d do, way string) actors.Replied {
 		s.carryOut(d.request)
 		reply = lost
 	case "lost":
+		s.lost[d.request.RequestName()] = d.request
 		reply = lost
 	case "throttled":
 		reply = store.Reply{Class: store.Retriable, Err: store.ErrThrottled}
