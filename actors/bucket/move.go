@@ -87,7 +87,7 @@ func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
 // under its token before anything else of the bucket; one that was certainly not
 // applied, the only time that it was sent, is forgotten. A refused one means that what
 // is set aside is not what we believe, so that it is read again, or that the lease is
-// not this tenure's, which it never is again.
+// not this tenure's, which it never is again; a lease write under way finds that too.
 func (c *core) transacted(m actors.Replied) {
 	b := c.batch
 	certain := m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid)
@@ -100,7 +100,7 @@ func (c *core) transacted(m actors.Replied) {
 		c.emit(event.MoveFailed{
 			Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Refusal: result.Refusal.String(), Err: m.Reply.Err,
 		})
-		if result.Refusal == store.LeaseRefused {
+		if result.Refusal == store.LeaseRefused && c.lease.token == 0 {
 			c.lose(nil)
 			return
 		}

@@ -51,7 +51,7 @@ type stage struct {
 	did        []string
 	stopped    bool
 
-	lost    map[string]store.Request // by name, the latest that was lost
+	lost map[string]store.Request // by name, the latest that was lost
 
 	observe func() // is called after each step; nil: nobody watches
 
