@@ -151,7 +151,7 @@ func (w *whirl) repair() {
 }
 
 func (w *whirl) requestEnds(t *rapid.T) {
-	w.finish(t, rapid.SampledFrom([]string{"answered", "unanswered", "lost", "throttled"}).Draw(t, "way"))
+	w.finish(t, rapid.SampledFrom([]string{"answered", "unanswered", "lost", "throttled", "conflicted"}).Draw(t, "way"))
 }
 
 func (w *whirl) requestAnswered(t *rapid.T) { w.finish(t, "answered") }
