@@ -101,7 +101,7 @@ type RemoveParked struct {
 	NotAfter  Instant
 }
 
-// Unmark deletes a marker whose ParkedAt and RetryAt are still those of Marker, in
+// Unmark deletes a marker whose ParkedAt, RetryAt and Attempts are still those of Marker, in
 // one transaction with the lease check. Its result, also when refused, is a
 // MoveResult.
 type Unmark struct {
@@ -111,15 +111,15 @@ type Unmark struct {
 	NotAfter Instant
 }
 
-// EndRetry takes the wish for a retry from a marker whose ParkedAt and RetryAt are
-// still those of Marker, in one transaction with the lease check; Reason and
+// EndRetry takes the wish for a retry from a marker whose ParkedAt, RetryAt and Attempts
+// are still those of Marker, in one transaction with the lease check; Reason and
 // Attempts are those of the new rejection. Its result, also when refused, is a
 // MoveResult.
 type EndRetry struct {
 	Tenure   Tenure
 	Marker   Marker
 	Reason   string
-	Attempts int // of the marker, from now on
+	Attempts int // of the marker, from now on: more than before
 	Token    string
 	NotAfter Instant
 }

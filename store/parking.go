@@ -162,13 +162,18 @@ func (c *Client) move(ctx context.Context, api API, r Move) Reply {
 func (c *Client) movedRow(bucket int, item map[string]types.AttributeValue, sortKey string) types.Put {
 	moved := maps.Clone(item)
 	maps.Copy(moved, c.schema.Key(c.schema.ParkedKey(bucket), sortKey))
-	return types.Put{
-		TableName:                 &c.schema.Table,
-		Item:                      moved,
-		ConditionExpression:       aws.String("attribute_not_exists(#pk) OR #id = :id"),
-		ExpressionAttributeNames:  map[string]string{"#pk": c.schema.PartitionKey, "#id": outbox.AttrMessageId},
-		ExpressionAttributeValues: values{":id": item[outbox.AttrMessageId]},
+	put := types.Put{
+		TableName:                &c.schema.Table,
+		Item:                     moved,
+		ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
+		ExpressionAttributeNames: map[string]string{"#pk": c.schema.PartitionKey},
 	}
+	if id := item[outbox.AttrMessageId]; id != nil {
+		put.ConditionExpression = aws.String("attribute_not_exists(#pk) OR #id = :id")
+		put.ExpressionAttributeNames["#id"] = outbox.AttrMessageId
+		put.ExpressionAttributeValues = values{":id": id}
+	}
+	return put
 }
 
 func (c *Client) removeParked(ctx context.Context, api API, r RemoveParked) Reply {
@@ -217,15 +222,26 @@ func (c *Client) endRetry(ctx context.Context, api API, r EndRetry) Reply {
 }
 
 // unchanged is the condition that a marker is the one that was read: set aside at the
-// same instant, and the same retry, or none, was asked for.
+// same instant, the same retry, or none, was asked for, and none has failed since. The
+// last tells a marker whose retry was asked for and has failed from what it was before:
+// else an Unmark that was refused in between, and reached the table once more after
+// that, would take the marker from rows that are set aside.
 func unchanged(m Marker) (condition string, names map[string]string, bound values) {
 	names = map[string]string{"#parked": outbox.AttrParkedAtUtc, "#retry": outbox.AttrRetryAtUtc}
 	bound = values{":parked": number(m.ParkedAt)}
-	if m.RetryAt == 0 {
-		return "#parked = :parked AND attribute_not_exists(#retry)", names, bound
+	condition = "#parked = :parked AND attribute_not_exists(#retry)"
+	if m.RetryAt != 0 {
+		condition = "#parked = :parked AND #retry = :retry"
+		bound[":retry"] = number(m.RetryAt)
 	}
-	bound[":retry"] = number(m.RetryAt)
-	return "#parked = :parked AND #retry = :retry", names, bound
+	if m.KeyID == "" {
+		return condition, names, bound
+	}
+	names["#attempts"], bound[":known"] = outbox.AttrAttempts, number(int64(m.Attempts))
+	if m.Attempts == 0 {
+		return condition + " AND (attribute_not_exists(#attempts) OR #attempts = :known)", names, bound
+	}
+	return condition + " AND #attempts = :known", names, bound
 }
 
 func markerSortKey(m Marker) string {

@@ -175,7 +175,11 @@ func TestMarkersEndOnlyAsTheyWereRead(t *testing.T) {
 		f.do(store.EndRetry{Tenure: tenure, Marker: asked, Reason: "still too large", Attempts: 4, Token: "1"}, store.Done)
 		f.wantTable(lease, topicItem, f.parkedMarker(item{"Reason": str("still too large"), "Attempts": num(4)}))
 		f.refused(store.Unmark{Tenure: tenure, Marker: asked, Token: "2"}, store.MarkerRefused)
-		f.do(store.Unmark{Tenure: tenure, Marker: known, Token: "3"}, store.Done)
+		// One that was sent before the retry was asked for comes late: the retry has failed since.
+		f.refused(store.Unmark{Tenure: tenure, Marker: known, Token: "late"}, store.MarkerRefused)
+		failed := known
+		failed.Attempts = 4
+		f.do(store.Unmark{Tenure: tenure, Marker: failed, Token: "3"}, store.Done)
 		f.wantTable(lease, topicItem)
 
 		f.do(store.EndRetry{Tenure: tenure, Marker: topic, Reason: "no", Attempts: 9, Token: "4"}, store.Done)

@@ -82,6 +82,7 @@ func faultTable() []fault {
 			byRecordAcknowledged(),
 			endedBy(func(e event.BucketUnblocked) subject { return subject{bucket: e.Bucket} }),
 			endedBy(func(e event.RecordParked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RetryRejected) subject { return subject{bucket: e.Bucket} }),
 			endedBy(func(e event.LetterPublished) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(

@@ -123,6 +123,7 @@ func (c *core) batchReplied(m actors.Replied) {
 		c.pageFetched(m)
 	default:
 		c.transacted(m)
+		c.keepDeferred()
 	}
 }
 
@@ -149,7 +150,7 @@ func (c *core) pageFetched(m actors.Replied) {
 		b.rows, b.bytes = append(b.rows, row), b.bytes+row.Size
 	}
 	b.more, b.malformed = page.More, page.Malformed
-	if b.more && b.malformed == nil && len(b.rows) < c.cfg.BatchSize && b.bytes < c.cfg.MaxBatchBytes {
+	if b.more && b.malformed == nil && len(b.rows) < c.cfg.BatchSize && b.bytes < c.cfg.MaxBatchBytes && !b.looking {
 		c.fetch()
 		return
 	}
@@ -173,6 +174,14 @@ func (c *core) allFetched() {
 	c.emit(event.BatchFetched{Bucket: c.cfg.Bucket, Rows: len(b.rows), Bytes: b.bytes, Refetched: c.refetched()})
 	if len(b.rows) == 0 || b.rows[0].Sequence > c.failed {
 		c.recovered() // what failed is gone, whoever removed it
+	}
+	if c.vanished() {
+		c.parked.known = false
+		if len(b.rows) > 0 {
+			b.rows, b.bytes, b.pages, b.malformed = nil, 0, 0, nil
+			c.read()
+			return
+		}
 	}
 	if c.blocked.sequence > 0 && (len(b.rows) == 0 || b.rows[0].Sequence > c.blocked.sequence) && b.malformed == nil {
 		c.unblock()
@@ -202,6 +211,20 @@ func (c *core) allFetched() {
 	c.probe()
 }
 
+// vanished: the row that could not be read is not there any more. Whoever has moved it
+// out of the way may have set its key aside with it, so that what is set aside is read
+// before the rows that were behind it.
+func (c *core) vanished() bool {
+	before := c.malformed
+	c.malformed = 0
+	if c.batch.malformed != nil {
+		c.malformed = malformedSequence(c.batch.malformed)
+	}
+	return before > 0 && c.malformed != before &&
+		!slices.ContainsFunc(c.batch.rows, func(row outbox.Row) bool { return row.Sequence == before })
+}
+
+// malformedSequence is the number of a row that cannot be read; 0: not even that can.
 func malformedSequence(err error) int64 {
 	item, ok := err.(*outbox.ItemError)
 	if !ok {
@@ -209,7 +232,7 @@ func malformedSequence(err error) int64 {
 	}
 	sequence, err := outbox.ParseSequence(item.SortKey)
 	if err != nil {
-		return 0
+		_, sequence, _ = outbox.ParseParkedRow(item.SortKey)
 	}
 	return sequence
 }
@@ -249,9 +272,9 @@ func (c *core) retry() {
 // failBatch pauses, longer each time, before the bucket's head is read again.
 func (c *core) failBatch() {
 	b := c.batch
-	b.token, b.probes, b.chunk, b.queued = 0, nil, nil, nil
+	b.token, b.probes, b.queued, b.aside, b.chunk = 0, nil, nil, nil, nil
 	c.transition(b.machine, fsm.Fail)
-	if c.machine.In(fsm.Draining) {
+	if c.machine.In(fsm.Draining) && !c.unfinished() {
 		c.dropBatch()
 		return
 	}
@@ -293,6 +316,7 @@ func (c *core) checkInvariants() {
 	must(c.expected >= 1, "I-8: expected is at least 1")
 	must(c.batch == nil || !c.machine.In(fsm.Claiming, fsm.Releasing, fsm.Released, fsm.Lost),
 		"I-6: nothing is in flight when a release is sent or the bucket is not ours")
+	c.checkParked(must)
 	if b := c.batch; b != nil {
 		must(b.acknowledged <= b.solid && b.solid <= len(b.rows), "I-4: only solid rows are acknowledged")
 		must(b.machine.In(fsm.Deleting) || len(b.chunk) == 0, "I-3: only acknowledged rows are deleted")

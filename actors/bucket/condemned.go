@@ -15,15 +15,28 @@ type condemned struct {
 	sequence  int64 // 0: none
 	attempts  int   // counted rejections of it
 	reason    string
-	partition int32 // that it was meant for; -1: not known
-	parked    bool  // its letter was rejected too: its key is set aside
+	partition int32  // that it was meant for; -1: not known
+	parked    bool   // its letter was rejected too: its key is set aside
+	keyID     string // under which it is being set aside; empty: it is not
+	message   string // the row's message id, and its topic
+	topic     string
 }
 
 // forGood tells whether a row was rejected often enough for it not to be tried any
-// more. With the policy Block none is.
+// more. With the policy Block none is. One that is too large to be set aside has to be
+// accepted after all, and blocks the bucket until it is.
 func (c *core) forGood(row *outbox.Row) bool {
-	return (c.cfg.Poison == Park || c.cfg.Poison == DeadLetter) &&
-		row.Sequence == c.condemned.sequence && c.condemned.attempts >= c.cfg.PoisonAfter
+	if row.Sequence != c.condemned.sequence || c.condemned.attempts < c.cfg.PoisonAfter {
+		return false
+	}
+	switch c.cfg.Poison {
+	case Park:
+		return row.Size <= store.MaxMovedRowBytes
+	case DeadLetter:
+		return row.Size <= store.MaxMovedRowBytes || !c.condemned.parked
+	default:
+		return false
+	}
 }
 
 // rejected counts a rejection of the first row, alone in its request, and decides
@@ -37,33 +50,44 @@ func (c *core) rejected() {
 	c.condemned.attempts++
 	c.condemned.reason, c.condemned.partition = f.reason, f.partition
 	switch row := &b.rows[b.removed]; {
+	case c.machine.In(fsm.Draining): // nothing more is begun: whoever owns the bucket next counts anew
+		c.failBatch()
 	case c.forGood(row):
 		c.condemn(row)
-	case c.cfg.Poison == Park || c.cfg.Poison == DeadLetter:
+	case c.cfg.Poison != Park && c.cfg.Poison != DeadLetter:
+		c.blockAt(f.sequence, f.reason)
+		c.failBatch()
+	case c.condemned.attempts >= c.cfg.PoisonAfter:
+		c.blockAt(row.Sequence, tooLarge(row.Size))
 		c.failBatch()
 	default:
-		c.blockAt(f.sequence, f.reason)
 		c.failBatch()
 	}
 }
 
-// condemn sets the row's key aside, or sends its letter.
+// condemn sets the key of a row that is rejected for good aside, or sends its letter.
 func (c *core) condemn(row *outbox.Row) {
-	switch {
-	case c.cfg.Poison == DeadLetter && !c.condemned.parked:
+	if c.cfg.Poison == DeadLetter && !c.condemned.parked {
 		c.sendLetter(row)
-	case row.Size > store.MaxMovedRowBytes:
-		c.blockAt(row.Sequence, tooLarge(row.Size))
-		c.failBatch()
-	default:
-		b := c.batch
-		b.condemning = true
-		c.transition(b.machine, fsm.Condemn)
-		c.transact(store.Mark{Tenure: c.tenure(), Token: c.transactionToken(), Markers: []store.Marker{{
-			KeyID: outbox.ParkedKeyID(&row.Message), Topic: row.Message.Topic,
-			Reason: c.condemned.reason, Attempts: c.condemned.attempts, ParkedAt: c.now.Ticks(),
-		}}})
+		return
 	}
+	b, f := c.batch, &c.condemned
+	f.keyID, f.message, f.topic = outbox.ParkedKeyID(&row.Message), row.Message.ID.String(), row.Message.Topic
+	b.condemning = true
+	c.transition(b.machine, fsm.Condemn)
+	c.transact(store.Mark{Tenure: c.tenure(), Token: c.transactionToken(), Markers: []store.Marker{{
+		KeyID: f.keyID, Topic: f.topic, Reason: f.reason, Attempts: f.attempts, ParkedAt: c.now.Ticks(),
+	}}})
+}
+
+// recordParked says that a rejected record's key is set aside now.
+func (c *core) recordParked() {
+	f := &c.condemned
+	c.emit(event.RecordParked{
+		Bucket: c.cfg.Bucket, Sequence: f.sequence, Message: f.message, Topic: f.topic,
+		KeyID: f.keyID, Reason: f.reason, Attempts: f.attempts,
+	})
+	c.condemned = condemned{}
 }
 
 func tooLarge(size int) string {
@@ -132,7 +156,15 @@ func (c *core) letterPublished(r publisher.Result) {
 	case r.Outcome == publisher.Refused:
 		c.condemned.parked = true
 		c.condemned.reason = "letter rejected: " + failureOf(row.Sequence, r).reason + "; record rejected: " + c.condemned.reason
-		c.condemn(row)
+		switch {
+		case c.machine.In(fsm.Draining):
+			c.failBatch()
+		case c.forGood(row):
+			c.condemn(row)
+		default:
+			c.blockAt(row.Sequence, tooLarge(row.Size))
+			c.failBatch()
+		}
 	default:
 		b.failure = failureOf(row.Sequence, r)
 		c.failBatch()

@@ -29,17 +29,21 @@ type core struct {
 	woken string
 	// failures counts failed cycles in a row; one that removed a row, or found
 	// the bucket empty, clears it.
-	failures int
-	failing  actors.Instant // since when rows come back unacknowledged; zero: they do not
-	failed   int64          // the first of them, the last time
-	blocked  block
+	failures  int
+	malformed int64          // the row at which the last look at the head met one that cannot be read; 0: none
+	failing   actors.Instant // since when rows come back unacknowledged; zero: they do not
+	failed    int64          // the first of them, the last time
+	blocked   block
 
 	parked    parked
 	condemned condemned
 	// unanswered is the transaction whose effect is not known; nil: none.
 	unanswered store.Request
 	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
-	refusedMove     int64
+	refusedMove int64
+	// repeating: it was sent before, so that what ends this attempt says nothing of the
+	// one before.
+	repeating       bool
 	lastTransaction uint64
 
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed
@@ -65,6 +69,7 @@ type block struct {
 	sequence int64 // 0: the row's sort key itself cannot be read
 	reason   string
 	since    actors.Instant
+	marker   bool // it is no row, but a marker that cannot be read
 }
 
 func newCore(cfg Config) *core {
@@ -131,12 +136,23 @@ func (c *core) replied(m actors.Replied) {
 	case m.Token == c.lease.token && m.Token != 0:
 		c.leaseReplied(m)
 	case m.Token == c.discovering && m.Token != 0:
-		c.discovering = 0
-		if found, ok := m.Reply.Result.(store.Discovered); ok && found.Waiting {
-			c.wake("poll")
-		}
+		c.discovered(m)
 	case c.batch != nil && c.batch.awaits(m.Token):
 		c.batchReplied(m)
+	}
+}
+
+// discovered: a message waits, or else there is time to look for a key without rows.
+func (c *core) discovered(m actors.Replied) {
+	c.discovering = 0
+	found, ok := m.Reply.Result.(store.Discovered)
+	switch {
+	case !ok:
+	case found.Waiting:
+		c.wake("poll")
+	case c.batch == nil && c.checkDue():
+		c.parked.checking = true
+		c.wake("check")
 	}
 }
 
@@ -149,6 +165,9 @@ func (c *core) settle() {
 	}
 	switch {
 	case c.machine.In(fsm.Owned, fsm.Blocked) && c.batch == nil && c.woken != "":
+		c.begin()
+	case c.machine.In(fsm.Draining) && c.batch == nil && c.unfinished():
+		c.woken = "drain"
 		c.begin()
 	case c.machine.In(fsm.Draining) && c.batch == nil && c.lease.token == 0:
 		c.drained()
@@ -171,11 +190,6 @@ func (c *core) poll() {
 	if c.batch != nil || c.discovering != 0 || !c.valid() {
 		return
 	}
-	if c.checkDue() && !c.parked.checking {
-		c.parked.checking = true
-		c.wake("poll")
-		return
-	}
 	c.discovering = c.do(store.Discover{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})
 }
 
@@ -189,7 +203,7 @@ func (c *core) drain(verdict Verdict) {
 	c.emit(event.BucketDraining{Bucket: c.cfg.Bucket})
 	c.woken, c.discovering = "", 0
 	c.effects = append(c.effects, disarm{pollTimer})
-	if c.batch != nil && c.batch.machine.In(fsm.Fetching, fsm.Probing, fsm.BackingOff) {
+	if c.batch != nil && c.batch.machine.In(fsm.Fetching, fsm.Probing, fsm.BackingOff) && c.unanswered == nil {
 		c.dropBatch()
 	}
 }

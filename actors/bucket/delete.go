@@ -94,6 +94,12 @@ func (c *core) allDeleted() {
 func (c *core) goOn(ended fsm.Event) {
 	b := c.batch
 	c.expected = max(c.expected, b.last+1)
+	if b.last >= c.blocked.sequence && b.malformed == nil {
+		c.unblock() // the row was set aside
+	}
+	if b.last >= c.failed {
+		c.recovered()
+	}
 	switch {
 	case c.machine.In(fsm.Draining):
 		c.dropBatch()

@@ -21,8 +21,10 @@ type lease struct {
 	// earlier incarnation, and no keep was confirmed yet.
 	resuming bool
 	got      bool // a claim or keep of this tenure was confirmed
-	// conflicts are how often the round's keep met a transaction.
+	// conflicts are how often the round's keep met a transaction; deferred: it is to be
+	// sent again when ours has ended.
 	conflicts int
+	deferred  bool
 	// ended is when the last lease write ended. What was read before may not
 	// show it.
 	ended actors.Instant
@@ -49,7 +51,7 @@ func (c *core) expiry(round Round) store.Ticks {
 
 // write sends a lease write, of which there is never a second one under way.
 func (c *core) write(round Round, r store.Request) {
-	c.lease.round = round
+	c.lease.round, c.lease.deferred = round, false
 	c.lease.token = c.do(r)
 }
 
@@ -141,6 +143,7 @@ func (c *core) attend(m Attend) {
 // has read nothing.
 func (c *core) carry(round Round) {
 	if c.lease.token == 0 && c.lease.seen != 0 && c.machine.In(fsm.Owned, fsm.Blocked, fsm.Withheld, fsm.Paused, fsm.Draining) {
+		c.lease.conflicts = 0
 		c.keep(round)
 	}
 }
@@ -222,8 +225,8 @@ func (c *core) unsettled(m actors.Replied) {
 const maxConflicts = 5
 
 // leaseNotWritten: the write was certainly not applied, and the next round
-// tries again. A keep that met a transaction, which is likely our own and over by
-// now, is sent again at once. A tenure that never began ends.
+// tries again. A keep that met a transaction is sent again: when ours has ended, if
+// there is one, else at once. A tenure that never began ends.
 func (c *core) leaseNotWritten(m actors.Replied) {
 	switch m.Request.(type) {
 	case store.Claim:
@@ -232,9 +235,20 @@ func (c *core) leaseNotWritten(m actors.Replied) {
 	case store.Keep:
 		if errors.Is(m.Reply.Err, store.ErrConflict) && c.lease.conflicts < maxConflicts {
 			c.lease.conflicts++
-			c.keep(c.lease.round)
+			c.lease.deferred = true
+			if !c.transacting() {
+				c.keepDeferred()
+			}
 		}
 	}
+}
+
+// keepDeferred sends a keep again that met a transaction.
+func (c *core) keepDeferred() {
+	if c.lease.deferred && c.lease.token == 0 && c.lease.seen != 0 && !c.machine.In(fsm.Releasing, fsm.Released, fsm.Lost) {
+		c.keep(c.lease.round)
+	}
+	c.lease.deferred = false
 }
 
 func (c *core) leaseWritten(r store.Request) {

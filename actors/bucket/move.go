@@ -37,7 +37,7 @@ func (c *core) transact(r store.Request) {
 
 func (c *core) sendQueued() {
 	b := c.batch
-	if b == nil || b.queued == nil || c.lease.token != 0 {
+	if b == nil || b.queued == nil || c.lease.token != 0 || c.lease.deferred {
 		return
 	}
 	r := withDeadline(b.queued, c.lease.validUntil)
@@ -47,8 +47,17 @@ func (c *core) sendQueued() {
 		c.withhold("lease lapsed")
 		return
 	}
-	c.unanswered = r
+	c.unanswered, c.repeating = r, c.unanswered != nil
 	b.token = c.do(r)
+}
+
+// transacting: a transaction is under way.
+func (c *core) transacting() bool { return c.unanswered != nil && c.batch != nil && c.batch.token != 0 }
+
+// unfinished: a transaction may still take effect, and may be repeated. It is, before
+// the lease is handed back: what a clean release leaves behind is seen as a whole.
+func (c *core) unfinished() bool {
+	return c.unanswered != nil && c.valid() && c.lease.barrier == 0
 }
 
 // withDeadline is the transaction with another deadline.
@@ -74,13 +83,15 @@ func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
 	}
 }
 
-// transacted takes the end of a transaction. One that was not certainly applied, or
-// refused, is repeated under its token before anything else of the bucket: it may
-// still take effect. A refused one means that what is set aside is not what we
-// believe, so that it is read again.
+// transacted takes the end of a transaction. One that may still take effect is repeated
+// under its token before anything else of the bucket; one that was certainly not
+// applied, the only time that it was sent, is forgotten. A refused one means that what
+// is set aside is not what we believe, so that it is read again, or that the lease is
+// not this tenure's, which it never is again; a lease write under way finds that too.
 func (c *core) transacted(m actors.Replied) {
 	b := c.batch
-	if m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid) {
+	certain := m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid)
+	if certain || m.Reply.Class == store.Retriable && !c.repeating {
 		c.unanswered = nil
 	}
 	if m.Reply.Class != store.Done {
@@ -92,12 +103,15 @@ func (c *core) transacted(m actors.Replied) {
 		c.emit(event.MoveFailed{
 			Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Refusal: result.Refusal.String(), Err: m.Reply.Err,
 		})
+		if result.Refusal == store.LeaseRefused && c.lease.token == 0 {
+			c.lose(nil)
+			return
+		}
 		c.failBatch()
 		return
 	}
-	if b.machine.In(fsm.Fetching) { // it was one of an earlier batch: nobody waits for it any more
-		c.parked.known = false
-		c.proceed()
+	if b.machine.In(fsm.Fetching) {
+		c.repeated(m.Request)
 		return
 	}
 	switch r := m.Request.(type) {
@@ -124,6 +138,25 @@ func (c *core) moveRefused(first int64) {
 	c.refusedMove = first
 }
 
+// repeated: a transaction of an earlier batch has taken effect, now or when it was sent
+// first. That is said; all else is read again.
+func (c *core) repeated(r store.Request) {
+	switch r := r.(type) {
+	case store.Mark:
+		if r.Markers[0].KeyID == c.condemned.keyID {
+			c.recordParked()
+		}
+	case store.Move:
+		c.rowsMoved(r)
+	case store.Unmark:
+		c.cleared(r.Marker)
+	case store.EndRetry:
+		c.retryRejected(r)
+	}
+	c.parked.known = false
+	c.proceed()
+}
+
 // takeAside takes the rows that are to be moved out of the solid ones. A row that
 // is too large to be moved ends them.
 func (c *core) takeAside() {
@@ -137,6 +170,9 @@ func (c *core) takeAside() {
 		keyID, aside := c.parked.aside(row)
 		if aside && row.Size > store.MaxMovedRowBytes {
 			b.solid, b.cut, b.tooLarge = i, true, row.Sequence
+			if i > 0 {
+				b.last = b.rows[i-1].Sequence
+			}
 			break
 		}
 		if aside {
@@ -219,27 +255,23 @@ func (c *core) marked(r store.Mark) {
 		c.parked.add(m)
 	}
 	b := c.batch
-	if c.machine.In(fsm.Draining) {
+	if b.condemning {
+		c.recordParked()
+	}
+	switch {
+	case c.machine.In(fsm.Draining):
 		c.dropBatch()
-		return
-	}
-	if !b.condemning {
+	case b.condemning:
+		c.failures = 0
+		c.recovered()
+		c.unblock()
+		c.transition(b.machine, fsm.Marked)
+		c.lastBatch++
+		c.batch = &batch{machine: b.machine, number: c.lastBatch}
+		c.read()
+	default:
 		c.moveNext()
-		return
 	}
-	row, f := &b.rows[b.removed], &c.condemned
-	c.emit(event.RecordParked{
-		Bucket: c.cfg.Bucket, Sequence: row.Sequence, Message: row.Message.ID.String(), Topic: row.Message.Topic,
-		KeyID: r.Markers[0].KeyID, Reason: f.reason, Attempts: f.attempts,
-	})
-	c.failures = 0
-	c.recovered()
-	c.unblock()
-	c.condemned = condemned{}
-	c.transition(b.machine, fsm.Marked)
-	c.lastBatch++
-	c.batch = &batch{machine: b.machine, number: c.lastBatch}
-	c.fetch()
 }
 
 // moved: a chunk is set aside.
@@ -250,13 +282,17 @@ func (c *core) moved(r store.Move) {
 	}
 	b.aside = b.aside[len(r.Rows):]
 	c.refusedMove = 0
-	c.emit(event.RowsMoved{Bucket: c.cfg.Bucket, Rows: len(r.Rows), Last: r.Rows[len(r.Rows)-1].Row.Sequence})
+	c.rowsMoved(r)
 	c.failures = 0
 	if c.machine.In(fsm.Draining) {
 		c.dropBatch()
 		return
 	}
 	c.moveNext()
+}
+
+func (c *core) rowsMoved(r store.Move) {
+	c.emit(event.RowsMoved{Bucket: c.cfg.Bucket, Rows: len(r.Rows), Last: r.Rows[len(r.Rows)-1].Row.Sequence})
 }
 
 // allMoved goes on with the rows that are left.

@@ -3,6 +3,7 @@ package bucket
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/event"
@@ -17,6 +18,7 @@ type parked struct {
 	// known: the markers were read in this tenure, and nobody has rung since.
 	// Invariant: nothing is read of the bucket, to be sent, while they are not known.
 	known bool
+	taken bool // they were read in this tenure, be they known or not
 	// heard is the Attention that the round before the last read of the markers had
 	// shown: a bell that rang between the two is heard once more (case M-11).
 	heard   store.Ticks
@@ -34,13 +36,21 @@ type parked struct {
 	drained bool
 	// checking: a key is looked at that may have no rows.
 	checking bool
+	// served is the key whose retry had the last turn: the next one's is behind it.
+	served   string
+	rejected int64          // the row that has ended the last retry
+	failing  actors.Instant // since when rows of retries come back unacknowledged; zero: they do not
+	// surveyed: none was found that wants a retry, and no marker has changed since.
+	surveyed bool
 }
 
 // parkedKey is one key that is set aside.
 type parkedKey struct {
 	store.Marker
 	// filled: it has rows, as this tenure has seen or brought about.
-	filled bool
+	filled   bool
+	failures int            // of its retry, in a row
+	rested   actors.Instant // when its retry may go on; zero: now
 }
 
 // attention is what the round's read shows of the bell.
@@ -76,6 +86,7 @@ func (c *core) markersRead(m actors.Replied) {
 	if len(page.Unreadable) > 0 {
 		// Nobody knows whose rows are not to pass.
 		c.blockAt(0, page.Unreadable[0].Error())
+		c.blocked.marker = true
 		c.failBatch()
 		return
 	}
@@ -85,6 +96,9 @@ func (c *core) markersRead(m actors.Replied) {
 		return
 	}
 	c.parked.take()
+	if c.blocked.marker {
+		c.unblock()
+	}
 	if len(c.parked.keys)+len(c.parked.topics) > 0 {
 		c.emit(event.MarkersRead{Bucket: c.cfg.Bucket, Keys: len(c.parked.keys), Topics: len(c.parked.topics)})
 	}
@@ -93,7 +107,7 @@ func (c *core) markersRead(m actors.Replied) {
 
 // take makes the markers that were read those that are known.
 func (p *parked) take() {
-	p.known, p.heard, p.drained = true, p.asking, false
+	p.known, p.taken, p.heard, p.drained, p.surveyed = true, true, p.asking, false, false
 	p.keys, p.topics = nil, nil
 	for _, m := range p.reading {
 		if m.KeyID == "" {
@@ -118,9 +132,11 @@ func (p *parked) add(m store.Marker) {
 		p.keys = slices.Insert(p.keys, i, parkedKey{})
 	}
 	p.keys[i] = parkedKey{Marker: m}
+	p.surveyed = false
 }
 
 func (p *parked) remove(m store.Marker) {
+	p.surveyed = false
 	if m.KeyID == "" {
 		p.topics = slices.DeleteFunc(p.topics, func(t store.Marker) bool { return t.Topic == m.Topic })
 		return
@@ -150,24 +166,56 @@ func (p *parked) topic(name string) (int, bool) {
 	return slices.BinarySearchFunc(p.topics, name, func(m store.Marker, name string) int { return cmp.Compare(m.Topic, name) })
 }
 
-// wanted is a marker whose retry is asked for: a key, or, once none is left of its
-// keys, a whole topic.
-func (p *parked) wanted() (store.Marker, bool) {
-	for _, k := range p.keys {
-		if k.RetryAt != 0 || p.withTopic(k.Marker) {
+// rest lets the retry of a key wait, longer with each failure in a row.
+func (p *parked) rest(keyID string, now actors.Instant, first time.Duration) {
+	if i, known := p.find(keyID); known {
+		k := &p.keys[i]
+		k.rested = now.Add(backoff(first, k.failures, maxBackoff))
+		k.failures++
+	}
+}
+
+// wanted is a marker whose retry is asked for and does not rest: a key, in turns, or,
+// once none is left of its keys, a whole topic.
+func (p *parked) wanted(now actors.Instant) (store.Marker, bool) {
+	if p.surveyed {
+		return store.Marker{}, false
+	}
+	next, served := p.find(p.served)
+	if served {
+		next++
+	}
+	resting := false
+	for i := range p.keys {
+		k := &p.keys[(next+i)%len(p.keys)]
+		switch {
+		case !p.toRetry(k.Marker):
+		case k.rested.IsZero() || k.rested.PassedAt(now):
 			return k.Marker, true
+		default:
+			resting = true
 		}
 	}
 	for _, m := range p.topics {
-		if m.RetryAt != 0 {
+		if m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) }) {
 			return m, true
 		}
 	}
+	p.surveyed = !resting
 	return store.Marker{}, false
 }
 
-// withTopic: the key was set aside with its topic, whose retry is asked for.
-func (p *parked) withTopic(key store.Marker) bool {
+// ofTopic: the key was set aside with that topic.
+func (k *parkedKey) ofTopic(topic store.Marker) bool {
+	return k.Topic == topic.Topic && k.Reason == store.ReasonTopic
+}
+
+// toRetry tells whether the retry of a key is asked for: its own, or that of the topic
+// that it was set aside with.
+func (p *parked) toRetry(key store.Marker) bool {
+	if key.RetryAt != 0 {
+		return true
+	}
 	i, known := p.topic(key.Topic)
 	return known && p.topics[i].RetryAt != 0 && key.Reason == store.ReasonTopic
 }
@@ -175,7 +223,7 @@ func (p *parked) withTopic(key store.Marker) bool {
 // doubtful is a key that may have no rows any more.
 func (p *parked) doubtful() (store.Marker, bool) {
 	for _, k := range p.keys {
-		if !k.filled && k.RetryAt == 0 {
+		if !k.filled && !p.toRetry(k.Marker) {
 			return k.Marker, true
 		}
 	}
@@ -196,7 +244,7 @@ func (c *core) retryDue() bool {
 	if !c.parked.known || !c.mayRetry() || !c.machine.In(fsm.Owned, fsm.Blocked) {
 		return false
 	}
-	_, wanted := c.parked.wanted()
+	_, wanted := c.parked.wanted(c.now)
 	return wanted
 }
 
@@ -209,4 +257,21 @@ func (c *core) checkDue() bool {
 	}
 	_, doubtful := c.parked.doubtful()
 	return doubtful
+}
+
+// checkParked checks what must hold of what is set aside, and of its transactions
+// (docs/invariants.md).
+func (c *core) checkParked(must func(bool, string)) {
+	b := c.batch
+	if b == nil {
+		return
+	}
+	must(c.parked.taken || b.machine.In(fsm.Fetching, fsm.BackingOff), "I-38: no row is handled before the tenure has read what is set aside")
+	must(c.unanswered == nil || b.machine.In(fsm.Fetching, fsm.Moving, fsm.Deleting, fsm.BackingOff),
+		"I-37: nothing is published while a transaction may still take effect")
+	must(b.queued == nil || b.token == 0, "I-37: at most one transaction is under way")
+	must(len(b.aside) == 0 || b.machine.In(fsm.Moving), "I-37: rows are set aside before those of other keys are published")
+	must(slices.IsSortedFunc(b.aside, func(a, b store.Moving) int { return cmp.Or(cmp.Compare(a.Row.Sequence, b.Row.Sequence), -1) }),
+		"I-37: rows are moved in order")
+	must(!b.letter || len(b.rows) == 1, "I-3: a letter goes alone")
 }

@@ -30,7 +30,7 @@ func (c *core) proved(solid int) {
 	if solid == 0 { // a message has appeared before the first row
 		c.transition(b.machine, fsm.Filled)
 		b.rows, b.bytes, b.pages, b.cut, b.malformed = nil, 0, 0, false, nil
-		c.fetch()
+		c.read()
 		return
 	}
 	b.last = b.rows[solid-1].Sequence
@@ -144,7 +144,7 @@ func (c *core) rebind() {
 	}
 	b.failure = failureOf(b.rows[0].Sequence, publisher.Result{Outcome: publisher.Unknown})
 	c.failedOrRecovered()
-	c.failBatch()
+	c.headFailed()
 }
 
 // failedOrRecovered says that rows came back unacknowledged, and when they do not
@@ -157,22 +157,38 @@ func (c *core) failedOrRecovered() {
 		return
 	}
 	c.doubtFence()
-	if c.failing.IsZero() {
-		c.failing = c.now
+	since := c.failingSince()
+	if since.IsZero() {
+		*since = c.now
 	}
-	c.failed = b.failure.sequence
-	if !b.failure.refused() {
-		c.emit(event.PublishFailed{
-			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged,
-			Topic: b.rows[b.acknowledged].Message.Topic, Class: b.failure.class, Code: b.failure.code,
-		})
+	if !b.keyed {
+		c.failed = b.failure.sequence
 	}
+	if b.failure.refused() {
+		return
+	}
+	topic := b.rows[b.acknowledged].Message.Topic
+	if b.letter {
+		topic = c.cfg.DeadLetterTopic
+	}
+	c.emit(event.PublishFailed{
+		Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged, Topic: topic, Class: b.failure.class, Code: b.failure.code,
+	})
 }
 
 // recovered: no row comes back unacknowledged any more.
 func (c *core) recovered() {
-	if !c.failing.IsZero() {
-		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.failing, c.now)})
-		c.failing = actors.Instant{}
+	if since := c.failingSince(); !since.IsZero() {
+		c.emit(event.PublishRecovered{Bucket: c.cfg.Bucket, After: actors.Elapsed(*since, c.now)})
+		*since = actors.Instant{}
 	}
+}
+
+// failingSince is since when rows come back unacknowledged: the head's, or those of
+// retries. What becomes of the one says nothing of the other.
+func (c *core) failingSince() *actors.Instant {
+	if c.batch.keyed {
+		return &c.parked.failing
+	}
+	return &c.failing
 }

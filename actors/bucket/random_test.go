@@ -36,6 +36,9 @@ func TestWhateverComes(t *testing.T) {
 			"time":      w.time,
 			"peer":      w.peer,
 			"operator":  w.operator,
+			"strange":   w.strange,
+			"lands":     w.lands,
+			"successor": w.successor,
 			"flow":      w.flow,
 		})
 		w.heal(t)
@@ -45,28 +48,34 @@ func TestWhateverComes(t *testing.T) {
 // whirl is a stage to which anything may happen.
 type whirl struct {
 	*stage
-	next      int64            // the next number of the sequence
-	reserved  []int64          // numbers that were handed out and not committed
-	faulty    []int64          // rows that cannot be read
-	keys      map[int64]string // by number: the key's id
-	discarded map[int64]bool
-	ended     []actors.Replied
-	orphaned  []publisher.Publish // of publishers that died
+	next       int64            // the next number of the sequence
+	reserved   []int64          // numbers that were handed out and not committed
+	faulty     []int64          // rows that cannot be read
+	unreadable []int64          // those of them that an operator has moved
+	large      bool             // a row was too large to be moved; one is enough, they are slow
+	marred     bool             // a marker cannot be read
+	keys       map[int64]string // by number: the key's id
+	discarded  map[int64]bool
+	ended      []actors.Replied
+	late       []store.Request     // lost, so it seemed: they reach the table yet, in any order
+	orphaned   []publisher.Publish // of publishers that died
 
-	steps    int
-	readAt   map[int64]int // by row: the step of its last read
-	probedAt map[int64]int // by number: the step in which it was last found missing
-	judged   uint64        // the last batch that was judged
+	steps       int
+	tenures     int
+	committedAt map[int64]int // by row: the step of its commit
+	readAt      map[int64]int // by row: the step of its last read
+	probedAt    map[int64]int // by number: the step in which it was last found missing
+	judged      uint64        // the last batch that was judged
 	// movedNow are the rows that were set aside since the last read of the head began.
 	movedNow map[int64]bool
 }
 
 func newWhirl(t *rapid.T) *whirl {
 	w := &whirl{
-		stage: newStage(t), next: 1, readAt: map[int64]int{}, probedAt: map[int64]int{},
+		stage: newStage(t), next: 1, readAt: map[int64]int{}, probedAt: map[int64]int{}, committedAt: map[int64]int{},
 		keys: map[int64]string{}, discarded: map[int64]bool{}, movedNow: map[int64]bool{},
 	}
-	w.showsMarkers = true
+	w.showsMarkers, w.observe = true, w.watch
 	w.core.cfg.Poison = rapid.SampledFrom([]Poison{Block, Park, Park, DeadLetter}).Draw(t, "poison")
 	w.core.cfg.PoisonAfter = rapid.IntRange(1, 2).Draw(t, "poison after")
 	w.core.cfg.Fenced = rapid.Bool().Draw(t, "fenced")
@@ -98,39 +107,27 @@ func (w *whirl) commit(t *rapid.T) {
 
 // put1 commits a row of one of a few keys, or of none.
 func (w *whirl) put1(t *rapid.T, sequence int64) {
-	w.rowIs(sequence, "of", []string{rapid.SampledFrom(whirlKeys).Draw(t, "key")})
-	w.keys[sequence] = w.keyOf(sequence)
+	words := strings.Fields(rapid.SampledFrom(whirlKeys).Draw(t, "key"))
+	if !w.large && rapid.IntRange(0, 199).Draw(t, "large") == 0 {
+		w.large = true
+		w.rowIs(sequence, "sized", []string{"408500"})
+	} else {
+		w.rowIs(sequence, "of", words)
+	}
+	w.committed(sequence)
 }
 
-var whirlKeys = []string{"k", "k", "k2", "nobody"}
+func (w *whirl) committed(sequence int64) {
+	w.keys[sequence] = w.keyOf(sequence)
+	w.committedAt[sequence] = w.steps
+}
+
+var whirlKeys = []string{"k", "k", "k2", "k payments", "nobody"}
 
 // keyOf is the key id of a row in the table.
 func (w *whirl) keyOf(sequence int64) string {
 	reply := w.carryOut(store.Fetch{Bucket: w.core.cfg.Bucket, After: sequence - 1, Limit: 1})
 	return outbox.ParkedKeyID(&reply.Result.(store.Fetched).Rows[0].Message)
-}
-
-func (w *whirl) operator(t *rapid.T) {
-	key := rapid.SampledFrom([]string{"k", "k2"}).Draw(t, "of")
-	rows, _ := w.setAside()
-	switch rapid.IntRange(0, 9).Draw(t, "does") {
-	case 0:
-		w.stage.operator([]string{"parks", key})
-	case 1:
-		w.stage.operator([]string{"parks", "topic", "orders"})
-	case 2:
-		w.stage.operator([]string{"retries", "topic", "orders"})
-	case 3:
-		keyID := outbox.ParkedKeyID(&outbox.Message{Topic: "orders", Key: []byte(key)})
-		if len(rows[keyID]) > 0 {
-			sequence := rows[keyID][0]
-			w.stage.operator([]string{"discards", key, fmt.Sprint(sequence)})
-			w.discarded[sequence] = true
-		}
-	default:
-		w.stage.operator([]string{"retries", key})
-	}
-	w.did = nil
 }
 
 func (w *whirl) rowFault(t *rapid.T) {
@@ -139,7 +136,7 @@ func (w *whirl) rowFault(t *rapid.T) {
 		return
 	}
 	if rapid.IntRange(0, 9).Draw(t, "rare") == 0 {
-		w.rowIs(w.next, "malformed", nil)
+		w.rowIs(w.next, rapid.SampledFrom([]string{"malformed", "nameless"}).Draw(t, "how"), nil)
 		w.faulty = append(w.faulty, w.next)
 		w.next++
 	}
@@ -149,13 +146,13 @@ func (w *whirl) rowFault(t *rapid.T) {
 func (w *whirl) repair() {
 	for _, sequence := range w.faulty {
 		w.putRow(sequence, nil)
-		w.keys[sequence] = w.keyOf(sequence)
+		w.committed(sequence)
 	}
 	w.faulty = nil
 }
 
 func (w *whirl) requestEnds(t *rapid.T) {
-	w.finish(t, rapid.SampledFrom([]string{"answered", "unanswered", "lost", "throttled"}).Draw(t, "way"))
+	w.finish(t, rapid.SampledFrom([]string{"answered", "unanswered", "lost", "throttled", "conflicted"}).Draw(t, "way"))
 }
 
 func (w *whirl) requestAnswered(t *rapid.T) { w.finish(t, "answered") }
@@ -202,6 +199,9 @@ func (w *whirl) end(i int, way string) {
 		}
 	}
 	w.noteMoved(d.request, reply.Reply)
+	if way == "lost" {
+		w.mayLand(d.request)
+	}
 	w.ended = append(w.ended, reply)
 	w.step(reply)
 }
@@ -296,134 +296,20 @@ func (w *whirl) peer(t *rapid.T) {
 	}
 }
 
-// judge checks what must hold whenever the core has come to rest.
-func (w *whirl) judge() {
-	leaseWrites := 0
-	for _, d := range w.waiting {
-		switch r := d.request.(type) {
-		case store.Claim, store.Keep, store.Release:
-			leaseWrites++
-		case store.Delete:
-			for _, sequence := range r.Sequences {
-				if !w.acknowledged[sequence] {
-					w.t.Fatalf("row %d is deleted and was never acknowledged", sequence)
-				}
-			}
-			if !slices.IsSorted(r.Sequences) {
-				w.t.Fatalf("deleted out of order: %v", r.Sequences)
-			}
-		case store.RemoveParked:
-			for _, sequence := range r.Sequences {
-				if !w.acknowledged[sequence] {
-					w.t.Fatalf("row %d, which was set aside, is removed and was never acknowledged", sequence)
-				}
-			}
-		}
-	}
-	w.judgeTable()
-	if leaseWrites > 1 {
-		w.t.Fatalf("%d lease writes are under way", leaseWrites)
-	}
-	if len(w.fences) > 1 {
-		w.t.Fatalf("the fence was asked for %d times at once", len(w.fences))
-	}
-	if len(w.submitted) > 1 {
-		w.t.Fatalf("the publisher has %d batches of one bucket", len(w.submitted))
-	}
-}
-
-// judgeTable: what was committed is in the table, once, unless it was acknowledged
-// or discarded.
-func (w *whirl) judgeTable() {
-	present := map[int64]int{}
-	for _, sequence := range w.remaining() {
-		present[sequence]++
-	}
-	rows, _ := w.setAside()
-	for _, keyID := range slices.Sorted(maps.Keys(rows)) {
-		for _, sequence := range rows[keyID] {
-			present[sequence]++
-			if w.keys[sequence] != keyID {
-				w.t.Fatalf("row %d of the key %s is set aside under %s", sequence, w.keys[sequence], keyID)
-			}
-		}
-	}
-	for sequence := range w.keys {
-		switch {
-		case present[sequence] > 1:
-			w.t.Fatalf("row %d is in the table twice", sequence)
-		case present[sequence] == 0 && !w.acknowledged[sequence] && !w.discarded[sequence]:
-			w.t.Fatalf("row %d is lost", sequence)
-		}
-	}
-}
-
-// step judges each batch in the moment in which it is submitted.
-func (w *whirl) step(message any) {
-	w.steps++
-	w.stage.step(message)
-	if len(w.submitted) == 1 && w.submitted[0].Batch != w.judged {
-		w.judgeBatch(w.submitted[0])
-	}
-}
-
-// judgeBatch checks the one rule of section 5: no row is published behind a gap
-// that was not found empty after the read that returned the row.
-func (w *whirl) judgeBatch(p publisher.Publish) {
-	w.judged = p.Batch
-	if p.NotAfter.PassedAt(w.instant()) {
-		w.t.Fatalf("batch %d is published after its lease's validity", p.Batch)
-	}
-	if w.judgeAside(p) {
-		return
-	}
-	first := w.core.expected
-	if p.Rows[0].Sequence < first {
-		first = 1
-	}
-	for i, row := range p.Rows {
-		if i > 0 && row.Sequence <= p.Rows[i-1].Sequence {
-			w.t.Fatalf("rows out of order: %v", sequences(p.Rows))
-		}
-		for n := first; n < row.Sequence; n++ {
-			isRow := slices.ContainsFunc(p.Rows[:i], func(r outbox.Row) bool { return r.Sequence == n })
-			if !isRow && !w.movedNow[n] && w.probedAt[n] <= w.readAt[row.Sequence] {
-				w.t.Fatalf("row %d is published behind %d, which was not probed after the row was read", row.Sequence, n)
-			}
-		}
-	}
-}
-
-// judgeAside checks that rows pass none of their key that is set aside. It tells
-// whether the rows were set aside themselves, so that no gap matters to them.
-func (w *whirl) judgeAside(p publisher.Publish) bool {
-	aside, _ := w.setAside()
-	if w.core.batch.keyed {
-		waiting := aside[w.core.batch.key.KeyID]
-		for i, row := range p.Rows {
-			if i >= len(waiting) || waiting[i] != row.Sequence && !w.discarded[row.Sequence] {
-				w.t.Fatalf("of %v, set aside, %v are published", waiting, sequences(p.Rows))
-			}
-		}
-		return true
-	}
-	for _, row := range p.Rows {
-		if waiting := aside[outbox.ParkedKeyID(&row.Message)]; len(waiting) > 0 && row.Message.Topic == "orders" {
-			w.t.Fatalf("row %d is published although %v of its key are set aside", row.Sequence, waiting)
-		}
-	}
-	return false
-}
-
 // heal ends all faults and demands progress.
 func (w *whirl) heal(t *rapid.T) {
 	w.repair()
+	for len(w.late) > 0 {
+		w.land(0)
+	}
+	w.mend()
 	w.unprocessed = nil
 	w.leaseIs([]string{"paused", "until", "-1h"})
 	drains := w.core.machine.In(fsm.Draining, fsm.Releasing)
 	for range 60 {
 		w.pass(5 * time.Second)
 		w.retryAll()
+		w.discardUnreadable()
 		words := []string{"round"}
 		if drains {
 			words = append(words, "yields")
@@ -449,18 +335,28 @@ func (w *whirl) heal(t *rapid.T) {
 	t.Fatalf("no progress: the bucket is %s, %v are left, and aside %v under %v", w.core.machine.State(), w.remaining(), rows, markers)
 }
 
-// retryAll asks for a retry of all that is set aside.
+// retryAll asks for a retry of all that is set aside, once.
 func (w *whirl) retryAll() {
-	_, markers := w.setAside()
-	for _, marker := range markers {
-		kind, name, _ := strings.Cut(marker, "#")
-		r := store.AskRetry{Bucket: w.core.cfg.Bucket, KeyID: name, At: w.instant().Ticks()}
-		if kind == "ALL" {
-			r.KeyID, r.Topic = "", name
+	page := w.carryOut(store.ReadMarkers{Bucket: w.core.cfg.Bucket}).Result.(store.MarkersPage)
+	for _, m := range page.Markers {
+		if m.RetryAt == 0 {
+			w.carryOut(store.AskRetry{Bucket: w.core.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic, At: w.instant().Ticks()})
 		}
-		w.carryOut(r)
 	}
-	if len(markers) > 0 {
+	if len(page.Markers) > 0 {
 		w.carryOut(store.Ring{Bucket: w.core.cfg.Bucket, At: w.instant().Ticks()})
+	}
+}
+
+// discardUnreadable discards rows that were set aside and cannot be read, before the
+// owner hears of it.
+func (w *whirl) discardUnreadable() {
+	rows, _ := w.setAside()
+	for _, keyID := range slices.Sorted(maps.Keys(rows)) {
+		for _, sequence := range rows[keyID] {
+			if slices.Contains(w.unreadable, sequence) {
+				w.carryOut(store.DiscardParked{Bucket: w.core.cfg.Bucket, KeyID: keyID, Sequence: sequence})
+			}
+		}
 	}
 }

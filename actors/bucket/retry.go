@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
 	"github.com/bucketbrigade/relay/store"
@@ -13,11 +14,13 @@ func (c *core) proceed() {
 	switch {
 	case c.unanswered != nil:
 		c.transact(c.unanswered)
+	case c.machine.In(fsm.Draining):
+		c.dropBatch()
 	case !p.known:
 		c.readMarkers("")
 	case c.retryDue() && !p.headTurn:
 		p.headTurn = true
-		wanted, _ := p.wanted()
+		wanted, _ := p.wanted(c.now)
 		c.beginRetry(wanted)
 	case p.checking && c.checkDue():
 		p.checking = false
@@ -30,6 +33,15 @@ func (c *core) proceed() {
 	}
 }
 
+// read reads the head: at once, unless somebody has rung since the batch began.
+func (c *core) read() {
+	if !c.parked.known {
+		c.readMarkers("")
+		return
+	}
+	c.fetch()
+}
+
 // beginRetry delivers rows of a key that were set aside. Of a whole topic nothing
 // is left when it is its turn.
 func (c *core) beginRetry(wanted store.Marker) {
@@ -38,6 +50,7 @@ func (c *core) beginRetry(wanted store.Marker) {
 		c.clear()
 		return
 	}
+	c.parked.served = wanted.KeyID
 	c.fetch()
 }
 
@@ -58,12 +71,16 @@ func (c *core) fetchParked(after int64) {
 func (c *core) parkedFetched() {
 	b := c.batch
 	switch {
-	case b.malformed != nil && len(b.rows) == 0:
-		c.blockAt(malformedSequence(b.malformed), b.malformed.Error())
-		c.failBatch()
-	case b.looking && len(b.rows) > 0:
+	case b.looking && (len(b.rows) > 0 || b.malformed != nil):
 		c.parked.fill(b.key.KeyID)
 		c.endBatch(fsm.Drop)
+	case len(b.rows) == 0 && b.malformed != nil:
+		// It is no use to the broker either: the key waits for an operator.
+		c.transition(b.machine, fsm.Fetched)
+		b.failure = &failure{
+			sequence: malformedSequence(b.malformed), outcome: publisher.Refused, reason: b.malformed.Error(), partition: -1,
+		}
+		c.retryFailed()
 	case len(b.rows) == 0:
 		c.clear()
 	default:
@@ -83,16 +100,22 @@ func (c *core) clear() {
 }
 
 func (c *core) unmarked(m store.Marker) {
-	c.parked.remove(m)
+	c.cleared(m)
+	c.recovered()
+	c.endRetry()
+}
+
+// cleared: a marker is gone, since its retry has ended, or nothing is left of its key.
+func (c *core) cleared(m store.Marker) {
 	switch {
 	case m.KeyID == "":
 		c.emit(event.TopicRetried{Bucket: c.cfg.Bucket, Topic: m.Topic})
-	case c.batch.looking:
-		c.emit(event.KeyCleared{Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic})
-	default:
+	case c.parked.toRetry(m):
 		c.emit(event.KeyRetried{Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic})
+	default:
+		c.emit(event.KeyCleared{Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic})
 	}
-	c.endRetry()
+	c.parked.remove(m)
 }
 
 // endRetry ends a batch that was about a key. The head is next.
@@ -143,20 +166,37 @@ func (c *core) retriedRows() {
 func (c *core) retryFailed() {
 	b := c.batch
 	if !b.failure.refused() {
-		c.failBatch()
+		c.retryLater()
 		return
 	}
+	c.parked.rejected = b.failure.sequence
 	c.transition(b.machine, fsm.Condemn)
 	c.transact(store.EndRetry{
 		Tenure: c.tenure(), Marker: b.key, Reason: b.failure.reason, Attempts: b.key.Attempts + 1, Token: c.transactionToken(),
 	})
 }
 
-func (c *core) retryEnded(r store.EndRetry) {
+// retryLater ends a retry that met an outage, say. The key rests, longer each time,
+// and neither the head nor other keys wait for it; a poll finds that it has rested.
+func (c *core) retryLater() {
+	c.parked.rest(c.batch.key.KeyID, c.now, c.cfg.ErrorBackoff)
+	c.transition(c.batch.machine, fsm.Fail)
+	c.dropBatch()
+	if !c.machine.In(fsm.Draining) {
+		c.woken = "retry"
+	}
+}
+
+func (c *core) retryRejected(r store.EndRetry) {
 	m := r.Marker
 	c.emit(event.RetryRejected{
-		Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic, Sequence: c.batch.failure.sequence, Reason: r.Reason,
+		Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic, Sequence: c.parked.rejected, Reason: r.Reason,
 	})
+}
+
+func (c *core) retryEnded(r store.EndRetry) {
+	c.retryRejected(r)
+	m := r.Marker
 	m.RetryAt, m.Reason, m.Attempts = 0, r.Reason, r.Attempts
 	c.parked.add(m)
 	c.parked.fill(m.KeyID)

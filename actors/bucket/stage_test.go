@@ -52,6 +52,10 @@ type stage struct {
 	did        []string
 	stopped    bool
 
+	lost map[string]store.Request // by name, the latest that was lost
+
+	observe func() // is called after each step; nil: nobody watches
+
 	showsMarkers bool // the scenario answers the reads of markers itself
 
 	unprocessed  []string // sequences that the next delete leaves undone; "all"
@@ -65,7 +69,7 @@ type due struct {
 
 func newStage(t rapid.TB) *stage {
 	s := &stage{
-		t: t, timers: map[timer]due{}, acknowledged: map[int64]bool{},
+		t: t, timers: map[timer]due{}, acknowledged: map[int64]bool{}, lost: map[string]store.Request{},
 		schema: outbox.Schema{Table: "orders"}.WithDefaults(),
 	}
 	s.db = memtable.New(memtable.Options{Unprocessed: s.leaves})
@@ -116,6 +120,9 @@ func (s *stage) step(message any) {
 			s.did = append(s.did, said)
 		}
 	}
+	if s.observe != nil {
+		s.observe()
+	}
 	if i := slices.IndexFunc(s.waiting, func(d do) bool { return s.hides(d) }); i >= 0 {
 		s.end(i, "answered")
 	}
@@ -157,7 +164,9 @@ func (s *stage) pass(d time.Duration) {
 // requestEnds ends the oldest request of a name, or all of them for "probes".
 func (s *stage) requestEnds(name string, words []string) {
 	all := name == "probes"
-	name = strings.TrimSuffix(name, "s")
+	if all {
+		name = "probe"
+	}
 	for {
 		i := slices.IndexFunc(s.waiting, func(d do) bool { return d.request.RequestName() == name })
 		if i < 0 {
@@ -191,9 +200,12 @@ func (s *stage) reply(d do, way string) actors.Replied {
 		s.carryOut(d.request)
 		reply = lost
 	case "lost":
+		s.lost[d.request.RequestName()] = d.request
 		reply = lost
 	case "throttled":
 		reply = store.Reply{Class: store.Retriable, Err: store.ErrThrottled}
+	case "conflicted":
+		reply = store.Reply{Class: store.Retriable, Err: store.ErrConflict}
 	default:
 		s.t.Fatalf("a request cannot be %q", way)
 	}
