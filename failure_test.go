@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,30 @@ func TestRunWithoutItsTable(t *testing.T) {
 		if !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("other keys: got %v", err)
 		}
+	})
+}
+
+// A relay that is to send letters and has no topic for them does not begin: it takes
+// no share, and ends with an error that names the topic.
+func TestRunWithoutItsDeadLetterTopic(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db := newTable(t)
+		cfg := config(db, newBroker())
+		cfg.Poison, cfg.DeadLetterTopic = relay.PoisonDeadLetter, missingTopic
+		err := run(t, cfg).endsWith(relay.ErrDeadLetterTopic)
+		if !strings.Contains(err.Error(), missingTopic) {
+			t.Errorf("got %v", err)
+		}
+		if items := db.Items(schema.Table); len(items) > 0 {
+			t.Errorf("it has written %v", items)
+		}
+		cfg.Poison = relay.PoisonPark
+		r := run(t, cfg) // without the policy, the topic does not matter
+		<-time.After(time.Minute)
+		if !r.Status().Ready() {
+			t.Errorf("got %+v", r.Status())
+		}
+		r.stop()
 	})
 }
 
@@ -133,8 +158,9 @@ func TestBucketBreaks(t *testing.T) {
 		cfg.Observers = []event.Observer{failures, claims, removals, breaking[event.BatchFetched]()}
 		enqueue(t, db, nil, "a", "b", "c", "d", "e", "f")
 		r := run(t, cfg)
-		if e := receive(t, failed); !strings.HasPrefix(e.Actor, "bucket ") {
-			t.Errorf("told of %+v", e)
+		e := receive(t, failed)
+		if !strings.HasPrefix(e.Actor, "bucket ") || slices.ContainsFunc(r.Status().Buckets, func(b relay.BucketStatus) bool { return b.Bucket == e.Bucket }) {
+			t.Errorf("told of %+v; status %+v", e, r.Status().Buckets)
 		}
 		resumed := 0
 		for range schema.BucketCount + 1 {

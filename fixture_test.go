@@ -38,6 +38,9 @@ func config(db store.API, b *broker) relay.Config {
 	return relay.Config{Table: schema.Table, DynamoDB: db, Coordination: db, Producers: b}
 }
 
+// missingTopic is one that the broker does not have.
+const missingTopic = "nowhere"
+
 // broker takes every record, and acknowledges it unless it is told to hold its
 // answers back. It is a publisher.Factory.
 type broker struct {
@@ -47,13 +50,32 @@ type broker struct {
 	holds bool     // guarded by mu
 	held  []func() // guarded by mu
 	panic int      // how many calls of Produce still panic; guarded by mu
+	ids   []string // transactional ids of the producers that were opened; guarded by mu
 }
 
 func newBroker() *broker { return &broker{appended: make(chan publisher.Record, 10_000)} }
 
 func (b *broker) Open(o publisher.Options, sink publisher.Sink) (publisher.Producer, error) {
 	sink(publisher.Reached{Producer: o.Number})
-	return producer{b, o.Number, sink}, nil
+	if o.TransactionalID == "" {
+		return producer{b, o.Number, sink}, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids = append(b.ids, o.TransactionalID)
+	return transactional{producer{b, o.Number, sink}}, nil
+}
+
+// transactional is a producer whose calls are done at once.
+type transactional struct{ producer }
+
+func (p transactional) Begin() error             { return nil }
+func (p transactional) Initialize(time.Duration) { p.done(publisher.Initialize) }
+func (p transactional) Commit(time.Duration)     { p.done(publisher.Commit) }
+func (p transactional) Abort(time.Duration)      { p.done(publisher.Abort) }
+
+func (p transactional) done(call publisher.Call) {
+	p.sink(publisher.Concluded{Producer: p.number, Call: call})
 }
 
 // hold keeps acknowledgements back from now on; release hands them out, and those
@@ -101,7 +123,13 @@ func (p producer) Produce(r publisher.Record, token publisher.Token) error {
 }
 
 func (p producer) Describe(topic string) {
-	p.sink(publisher.Described{Producer: p.number, Topic: topic, Partitions: 4})
+	described := publisher.Described{Producer: p.number, Topic: topic, Partitions: 4}
+	if topic == missingTopic {
+		described = publisher.Described{Producer: p.number, Topic: topic, Fault: &publisher.Fault{
+			Class: publisher.Retriable, Code: publisher.CodeUnknownTopic, Text: "there is no such topic",
+		}}
+	}
+	p.sink(described)
 }
 
 func (p producer) Purge() {}
@@ -226,6 +254,7 @@ type raw struct {
 	rows    int
 	owners  map[string]string
 	stopped map[string]bool
+	mode    string // that the relay records say
 }
 
 func scan(db *memtable.DB) raw {
@@ -241,6 +270,9 @@ func scan(db *memtable.DB) raw {
 			}
 		case strings.HasPrefix(sk, "RELAY#"):
 			_, r.stopped[strings.TrimPrefix(sk, "RELAY#")] = item["StoppedAtUtc"]
+			if mode, says := item[outbox.AttrMode].(*types.AttributeValueMemberS); says {
+				r.mode = mode.Value
+			}
 		}
 	}
 	return r

@@ -29,6 +29,8 @@ var (
 	// ErrTable: at the start, the table did not exist, had other key attributes,
 	// or refused our credentials. It wraps what the store says.
 	ErrTable = coordinator.ErrTable
+	// ErrDeadLetterTopic: at the start, the dead-letter topic did not exist. Create it.
+	ErrDeadLetterTopic = coordinator.ErrDeadLetterTopic
 	// ErrReplaced: another process runs under our RelayID. Give each its own.
 	ErrReplaced = coordinator.ErrReplaced
 	// ErrBroken: the coordinator died of a broken invariant. Leases lapse; start
@@ -91,8 +93,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	if r.started.Swap(true) {
 		return ErrStarted
 	}
-	runtime := newLive(r.cfg, r.cfg.RelayID, append([]event.Observer{r.status}, r.cfg.Observers...))
+	observers := append([]event.Observer{r.status}, r.cfg.Observers...)
+	sampler := newSampler(r.cfg)
+	if r.cfg.MetricsInterval > 0 {
+		observers = append(observers, sampler)
+	}
+	runtime := newLive(r.cfg, r.cfg.RelayID, observers)
 	defer runtime.close()
+	if r.cfg.MetricsInterval > 0 {
+		runtime.requests.Go(func() { sampler.run(runtime.ctx, runtime) })
+	}
 
 	root := &root{
 		cfg:     r.coordinatorConfig(),
@@ -146,16 +156,34 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 			MaxBatchBytes:      c.MaxBatchBytes,
 			PollInterval:       c.PollInterval,
 			ErrorBackoff:       c.ErrorBackoff,
+			Poison:             bucket.Poison(c.Poison),
+			PoisonAfter:        c.PoisonAfter,
+			DeadLetterTopic:    c.DeadLetterTopic,
 			LeaseDuration:      c.LeaseDuration,
 			LeaseRenewInterval: c.LeaseRenewInterval,
 			MaxClockSkew:       c.MaxClockSkew,
+			Fenced:             c.Mode == ModeFenced,
 		},
 		Publisher: publisher.Config{
 			Factory:         c.Producers,
 			Buckets:         c.BucketCount,
 			MessageIDHeader: c.MessageIDHeader,
 			PositionHeaders: c.PositionHeaders,
+			DeadLetterTopic: c.letterTopic(),
+			Fencing:         c.fencing(),
 		},
+	}
+}
+
+// fencing are the publisher's settings of fenced mode; nil in ordered mode.
+func (c Config) fencing() *publisher.Fencing {
+	if c.Mode != ModeFenced {
+		return nil
+	}
+	return &publisher.Fencing{
+		TransactionalIDPrefix: c.TransactionalIDPrefix,
+		LeaseValidity:         c.LeaseDuration - c.MaxClockSkew,
+		LeaseRenewInterval:    c.LeaseRenewInterval,
 	}
 }
 
@@ -205,7 +233,7 @@ func (r *root) Receive(ctx actor.Context) {
 func (r *root) strategy() actor.SupervisorStrategy {
 	return actor.NewOneForOneStrategy(0, 0, func(reason any) actor.Directive {
 		text := strings.TrimSpace(fmt.Sprint(reason))
-		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Reason: text})
+		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Bucket: -1, Reason: text})
 		r.end(fmt.Errorf("%w: %s", ErrBroken, text))
 		return actor.StopDirective
 	})

@@ -5,7 +5,7 @@ import "time"
 // BucketWoken: the bucket looks for messages, and why.
 type BucketWoken struct {
 	Bucket int
-	Cause  string // "poll", "notification", "full batch"
+	Cause  string // "poll", "notification", "full batch"; "attention", "retry": of what is set aside
 }
 
 // BatchFetched: rows of a bucket were read.
@@ -79,6 +79,83 @@ type DeleteFailed struct {
 	Err    error
 }
 
+// RecordParked: the broker rejected one record for good, and its topic and key
+// are set aside: the row, and all later ones of its key, are moved in order.
+type RecordParked struct {
+	Bucket   int
+	Sequence int64
+	Message  string // message id
+	Topic    string
+	KeyID    string // under which the rows are set aside
+	Reason   string // code and limit
+	Attempts int    // rejections that were counted
+}
+
+// RowsMoved: rows of keys or topics that are set aside were moved out of the way.
+type RowsMoved struct {
+	Bucket int
+	Rows   int
+	Last   int64 // the highest sequence among them
+}
+
+// MoveFailed: a transaction that sets rows aside, or ends that, was refused, or the
+// table does not take it.
+type MoveFailed struct {
+	Bucket  int
+	Request string // its stable name, such as "move"
+	Refusal string // which part was refused: "lease", "marker", "row"; "not refused"
+	Err     error
+}
+
+// MarkersRead: the bucket knows what is set aside.
+type MarkersRead struct {
+	Bucket int
+	Keys   int
+	Topics int
+}
+
+// KeyRetried: all rows of a key that were set aside are delivered, in order, and
+// newer ones pass.
+type KeyRetried struct {
+	Bucket int
+	KeyID  string
+	Topic  string
+}
+
+// RetryRejected: a row of a key that was retried was rejected again; the key stays
+// set aside.
+type RetryRejected struct {
+	Bucket   int
+	KeyID    string
+	Topic    string
+	Sequence int64
+	Reason   string // code and limit
+}
+
+// KeyCleared: nothing is left of a key that was set aside.
+type KeyCleared struct {
+	Bucket int
+	KeyID  string
+	Topic  string
+}
+
+// TopicRetried: a topic that was set aside as a whole is not any more.
+type TopicRetried struct {
+	Bucket int
+	Topic  string
+}
+
+// LetterPublished: a record that the broker rejected for good is in the
+// dead-letter topic.
+type LetterPublished struct {
+	Bucket      int
+	Sequence    int64
+	Message     string // message id
+	Topic       string // that it was meant for
+	LetterTopic string
+	Reason      string // code and limit
+}
+
 // BrokerUnreachable: no broker answers.
 type BrokerUnreachable struct{ Reason string }
 
@@ -105,6 +182,29 @@ type ProducerRetired struct {
 	Outstanding int // records without a report; they may still be appended
 }
 
+// FenceTaken: the bucket's transactional producer has taken the fence; every earlier
+// one is refused by the brokers from now on.
+type FenceTaken struct {
+	Bucket   int
+	Producer int
+	Took     time.Duration // since its producer was opened
+}
+
+// FenceFailed: the bucket's fence was asked for and not taken. It is asked for
+// again.
+type FenceFailed struct {
+	Bucket int
+	Code   string
+}
+
+// TransactionAborted: records of a bucket were dropped by the brokers, unseen by
+// consumers that read committed records. Their rows are published again.
+type TransactionAborted struct {
+	Bucket int
+	Rows   int
+	Code   string // why
+}
+
 func (BucketWoken) EventName() string        { return "bucket.woken" }
 func (BatchFetched) EventName() string       { return "batch.fetched" }
 func (GapProbed) EventName() string          { return "gap.probed" }
@@ -115,8 +215,20 @@ func (RecordRejected) EventName() string     { return "record.rejected" }
 func (PublishFailed) EventName() string      { return "publish.failed" }
 func (PublishRecovered) EventName() string   { return "publish.recovered" }
 func (DeleteFailed) EventName() string       { return "delete.failed" }
+func (RecordParked) EventName() string       { return "record.parked" }
+func (RowsMoved) EventName() string          { return "rows.moved" }
+func (MoveFailed) EventName() string         { return "move.failed" }
+func (MarkersRead) EventName() string        { return "markers.read" }
+func (KeyRetried) EventName() string         { return "key.retried" }
+func (RetryRejected) EventName() string      { return "retry.rejected" }
+func (KeyCleared) EventName() string         { return "key.cleared" }
+func (TopicRetried) EventName() string       { return "topic.retried" }
+func (LetterPublished) EventName() string    { return "letter.published" }
 func (BrokerUnreachable) EventName() string  { return "broker.unreachable" }
 func (BrokerReached) EventName() string      { return "broker.reached" }
 func (ProducerOpened) EventName() string     { return "producer.opened" }
 func (ProducerFailed) EventName() string     { return "producer.failed" }
 func (ProducerRetired) EventName() string    { return "producer.retired" }
+func (FenceTaken) EventName() string         { return "fence.taken" }
+func (FenceFailed) EventName() string        { return "fence.failed" }
+func (TransactionAborted) EventName() string { return "transaction.aborted" }

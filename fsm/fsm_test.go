@@ -32,6 +32,7 @@ var machines = []struct {
 		fsm.Probing:    {fsm.Fetched},
 		fsm.Publishing: {fsm.Fetched, fsm.Probed},
 		fsm.Deleting:   {fsm.Fetched, fsm.Probed, fsm.Published},
+		fsm.Moving:     {fsm.Clear},
 		fsm.BackingOff: {fsm.Fail},
 		fsm.Removed:    {fsm.Empty},
 	}},

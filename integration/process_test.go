@@ -224,5 +224,5 @@ func relayArgs(t testing.TB, table, id string, more ...string) []string {
 	return append([]string{"run", "--table", table, "--relay-id", id,
 		"--dynamodb-endpoint", endpoint(t), "--brokers", brokers(t).String(),
 		"--lease-duration", "3s", "--lease-renew-interval", "1s", "--max-clock-skew", "200ms",
-		"--poll-interval", "100ms", "--error-backoff", "100ms", "--log-format", "json"}, more...)
+		"--poll-interval", "100ms", "--error-backoff", "100ms", "--log-format", "json", "--admin-addr", "127.0.0.1:0"}, more...)
 }

@@ -68,6 +68,8 @@ func mockHarness(t *testing.T) publishertest.Harness {
 			publishertest.Limits:       "librdkafka's mock cluster takes records of any size",
 			publishertest.Descriptions: "librdkafka's mock cluster does not implement DescribeConfigs",
 			publishertest.Growing:      "librdkafka's mock cluster does not implement CreatePartitions",
+			publishertest.Isolation:    "librdkafka's mock cluster shows consumers aborted records too",
+			publishertest.Fencing:      "librdkafka's mock cluster lets every producer of an id commit",
 		},
 	}
 }

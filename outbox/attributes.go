@@ -39,14 +39,18 @@ const (
 	AttrRetryAtUtc  = "RetryAtUtc"  // N, ticks
 )
 
+// MessageAttributes are the names of all attributes that a message may have, besides its keys.
+func MessageAttributes() []string {
+	return []string{AttrMessageId, AttrTopic, AttrKey, AttrValue, AttrHeaders, AttrPartition, AttrCreatedAtUtc, AttrBucketCount}
+}
+
 // attributes are all of the above. A key attribute may be named like none of them.
 func attributes() []string {
-	return []string{
-		AttrMessageId, AttrTopic, AttrKey, AttrValue, AttrHeaders, AttrPartition, AttrCreatedAtUtc, AttrBucketCount,
+	return append(MessageAttributes(),
 		AttrSequence,
 		AttrOwner, AttrExpiresAtUtc, AttrIncarnation, AttrClaim, AttrAttention,
 		AttrPausedUntilUtc, AttrPausedBy, AttrPauseReason,
 		AttrLastSeenUtc, AttrStoppedAtUtc, AttrMode,
 		AttrReason, AttrAttempts, AttrParkedAtUtc, AttrRetryAtUtc,
-	}
+	)
 }

@@ -33,6 +33,29 @@ func ParkedKeyID(m *Message) string {
 	return hex.EncodeToString(hash.Sum(nil))[:keyIDDigits]
 }
 
+// ParkedIdentity is the key id, and the topic, under which an item of a bucket that cannot be read as a
+// message is set aside: those of its topic and key when these two can be read, so that later rows of that
+// key do not pass it; else, and without a key, an id of its own, over no topic, byte 0, byte 0 and its sort
+// key as text, which is no message's id since a topic is never blank. The topic is empty when it cannot be read.
+func (s Schema) ParkedIdentity(item map[string]types.AttributeValue) (keyID, topic string) {
+	s = s.WithDefaults()
+	r := itemReader{item: item}
+	if topic = r.text(AttrTopic); strings.TrimSpace(topic) == "" {
+		topic = ""
+	}
+	r.require(topic != "", AttrTopic, "is blank")
+	key := r.binary(AttrKey)
+	if r.fault.Problem == "" && key != nil {
+		return ParkedKeyID(&Message{Topic: topic, Key: key}), topic
+	}
+	hash := sha256.New()
+	hash.Write([]byte{0, 0})
+	if sortKey, isText := item[s.SortKey].(*types.AttributeValueMemberS); isText {
+		hash.Write([]byte(sortKey.Value))
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:keyIDDigits], topic
+}
+
 // ValidKeyID tells whether a text has the form of a ParkedKeyID.
 func ValidKeyID(id string) bool {
 	return len(id) == keyIDDigits && strings.Trim(id, "0123456789abcdef") == ""

@@ -3,11 +3,13 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/coordinator"
@@ -23,11 +25,17 @@ const (
 	messageLimit    = 64
 )
 
-// topics are those of a run, with their partitions.
-var topics = []struct {
+// topic is one of a run, with its partitions.
+type topic struct {
 	name       string
 	partitions int
-}{{"orders", 3}, {"audit", 2}, {"late", 1}}
+}
+
+// topics are those that writers write to.
+var topics = []topic{{"orders", 3}, {"audit", 2}, {"late", 1}}
+
+// allTopics has the one for rejected records too.
+func allTopics() []topic { return append(slices.Clone(topics), topic{letterTopic, 2}) }
 
 // fleet is a run: the world, the table, the broker, the processes, the writers,
 // and the observer that checks.
@@ -120,6 +128,10 @@ func (f *fleet) bootNamed(name, relay string) *process {
 }
 
 func (f *fleet) config(p *process) coordinator.Config {
+	letters := ""
+	if f.o.Poison == relay.PoisonDeadLetter {
+		letters = letterTopic
+	}
 	return coordinator.Config{
 		Relay: p.relay, Mode: "ordered", BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
@@ -127,11 +139,12 @@ func (f *fleet) config(p *process) coordinator.Config {
 		Bucket: bucket.Config{
 			BatchSize: f.o.BatchSize, MaxBatchBytes: 8 << 20,
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
+			Poison: bucket.Poison(f.o.Poison), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 			MaxClockSkew: f.o.MaxClockSkew,
 		},
 		Publisher: publisher.Config{
-			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter,
+			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter, DeadLetterTopic: letters,
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err

@@ -59,6 +59,8 @@ func failures() map[string]failure {
 			all[c] = failure{code(c), sentinel, store.Retriable}
 		}
 	}
+	all["an earlier sending is under way"] = failure{code("TransactionInProgressException"), store.ErrConflict, store.Ambiguous}
+	all["a token of another transaction"] = failure{code("IdempotentParameterMismatchException"), store.ErrInvalid, store.Ambiguous}
 	for _, c := range []string{"InternalServerError", "ServiceUnavailable", "InternalFailure", "SomethingNew"} {
 		all[c] = failure{code(c), store.ErrUnavailable, store.Ambiguous}
 	}

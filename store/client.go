@@ -65,8 +65,12 @@ func (c *Client) Do(ctx context.Context, r Request) Reply {
 		return c.probe(ctx, api, r)
 	case Delete:
 		return c.delete(ctx, api, r)
+	case ReadHead:
+		return c.readHead(ctx, api, r)
+	case Count:
+		return c.count(ctx, api, r)
 	default:
-		panic(fmt.Sprintf("store: unknown request %T", r))
+		return c.setAside(ctx, api, r)
 	}
 }
 

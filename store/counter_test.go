@@ -25,14 +25,14 @@ func (f fixture) counterItem(sequence types.AttributeValue) item {
 }
 
 // parked is a row that was set aside from bucket 3.
-func (f fixture) parked(keyID string, sequence int64) item {
+func (f fixture) parkedNumber(keyID string, sequence int64) item {
 	return item{
 		f.schema.PartitionKey: str(f.schema.KeyPrefix + "#PARKED#3"),
 		f.schema.SortKey:      str(fmt.Sprintf("ROW#%s#%019d", keyID, sequence)),
 	}
 }
 
-func keyID(letter string) string {
+func keyIDOf(letter string) string {
 	return outbox.ParkedKeyID(&outbox.Message{Topic: "orders", Key: []byte(letter)})
 }
 
@@ -101,10 +101,10 @@ func TestReadLast(t *testing.T) {
 func TestReadParkedNumbers(t *testing.T) {
 	onBoth(t, func(f fixture) {
 		for i, letter := range []string{"a", "b", "c"} {
-			marker := item{f.schema.PartitionKey: str(f.schema.KeyPrefix + "#PARKED#3"), f.schema.SortKey: str("KEY#" + keyID(letter))}
-			row := f.parked(keyID(letter), int64(30-i))
+			marker := item{f.schema.PartitionKey: str(f.schema.KeyPrefix + "#PARKED#3"), f.schema.SortKey: str("KEY#" + keyIDOf(letter))}
+			row := f.parkedNumber(keyIDOf(letter), int64(30-i))
 			row["Value"] = &types.AttributeValueMemberB{Value: make([]byte, 390_000)}
-			f.put(marker, row, f.parked(keyID(letter), int64(10+i)))
+			f.put(marker, row, f.parkedNumber(keyIDOf(letter), int64(10+i)))
 		}
 		var highest int64
 		pages := 0

@@ -87,13 +87,28 @@ func requests() []store.Request {
 		store.Fetch{Bucket: 3, Limit: 1, NotAfter: at},
 		store.Probe{Bucket: 3, From: 1, To: 2, NotAfter: at},
 		store.Delete{Bucket: 3, Sequences: []int64{1}, NotAfter: at},
+		store.ReadMarkers{Bucket: 3, NotAfter: at},
+		store.FetchParked{Bucket: 3, KeyID: keyID, Limit: 1, NotAfter: at},
+		store.Mark{Tenure: tenure, Markers: []store.Marker{{KeyID: keyID, ParkedAt: noon}}, Token: "1", NotAfter: at},
+		store.Move{Tenure: tenure, Rows: []store.Moving{{KeyID: keyID, Row: outbox.Row{Sequence: 1, Item: item{}}}}, Token: "2", NotAfter: at},
+		store.RemoveParked{Tenure: tenure, KeyID: keyID, Sequences: []int64{1}, Token: "3", NotAfter: at},
+		store.EndRetry{Tenure: tenure, Marker: store.Marker{KeyID: keyID, ParkedAt: noon}, Token: "4", NotAfter: at},
+		store.Unmark{Tenure: tenure, Marker: store.Marker{KeyID: keyID, ParkedAt: noon}, Token: "5", NotAfter: at},
+		store.SetAside{Bucket: 3, Marker: store.Marker{Topic: "t", ParkedAt: noon}, NotAfter: at},
+		store.AskRetry{Bucket: 3, Topic: "t", At: noon, NotAfter: at},
+		store.DiscardParked{Bucket: 3, KeyID: keyID, Sequence: 1, NotAfter: at},
+		store.Ring{Bucket: 3, At: noon, NotAfter: at},
+		store.CountParked{Bucket: 3, KeyID: keyID, Limit: 1, NotAfter: at},
+		store.ReadRow{Bucket: 3, Sequence: 1, NotAfter: at},
+		store.MoveUnreadable{Bucket: 3, Sequence: 1, Item: item{}, Marker: store.Marker{KeyID: keyID}, Token: "6", NotAfter: at},
 	}
 }
 
 // isRead tells the requests that change nothing.
 func isRead(r store.Request) bool {
 	switch r.(type) {
-	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe:
+	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe,
+		store.ReadMarkers, store.FetchParked, store.CountParked, store.ReadRow:
 		return true
 	}
 	return false
@@ -104,22 +119,24 @@ func isRead(r store.Request) bool {
 func TestLanes(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range requests() {
-		messages := slices.Contains([]string{"discover", "fetch", "probe", "delete"}, r.RequestName())
+		coordination := slices.Contains([]string{
+			"heartbeat", "readCoordination", "claim", "keep", "release", "stampStopped", "prune",
+		}, r.RequestName())
 		lost := errors.New("lost")
 		client := store.NewClient(schemas["default"], failing(lost), nil)
-		if !messages {
+		if coordination {
 			client = store.NewClient(schemas["default"], nil, failing(lost))
 		}
 		if reply := client.Do(t.Context(), r); !errors.Is(reply.Err, lost) {
 			t.Errorf("%s: got %v", r.RequestName(), reply.Err)
 		}
-		if lane := r.Lane().String(); (lane == "messages") != messages {
+		if lane := r.Lane().String(); (lane == "coordination") != coordination {
 			t.Errorf("%s: lane %s", r.RequestName(), lane)
 		}
 		if (r.Deadline() != store.Instant{Wall: 1, Mono: 2}) {
 			t.Errorf("%s: deadline %v", r.RequestName(), r.Deadline())
 		}
-		ofBucket := reflect.ValueOf(r).FieldByName("Bucket").IsValid()
+		ofBucket := reflect.ValueOf(r).FieldByName("Bucket").IsValid() || reflect.ValueOf(r).FieldByName("Tenure").IsValid()
 		if want := map[bool]int{true: 3, false: -1}[ofBucket]; r.ConcernsBucket() != want {
 			t.Errorf("%s: bucket %d, want %d", r.RequestName(), r.ConcernsBucket(), want)
 		}

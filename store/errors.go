@@ -14,11 +14,12 @@ import (
 // error itself also says what the service said.
 var (
 	// ErrConditionFailed: the item is not as the request requires. The reply's
-	// result has the old item.
+	// result says what is; of a transaction, which part was refused.
 	ErrConditionFailed = errors.New("condition failed")
 	// ErrThrottled: the table or the account gives no capacity. Back off.
 	ErrThrottled = errors.New("throttled")
-	// ErrConflict: a transaction holds the item. Repeat soon.
+	// ErrConflict: a transaction holds the item, or another request one of the
+	// transaction's. Repeat soon, a transaction under the same token.
 	ErrConflict = errors.New("in conflict with a transaction")
 	// ErrUnavailable: the service did not answer, or answered that it cannot.
 	ErrUnavailable = errors.New("service unavailable")
@@ -29,7 +30,9 @@ var (
 	ErrTableMissing = errors.New("table does not exist")
 	// ErrInvalid: the service does not accept the request as it is; for these
 	// requests that means that the table's key attributes are not those of the
-	// schema.
+	// schema. Of a transaction that sets rows aside it may also mean that an item
+	// would be too large, or that its token was used for another transaction
+	// before (Ambiguous then): the text says which.
 	ErrInvalid = errors.New("request does not fit the table's key schema")
 	// ErrDenied: the credentials are wrong or lack a permission.
 	ErrDenied = errors.New("access denied")
@@ -84,6 +87,18 @@ var codes = map[string]error{
 	"ItemCollectionSizeLimitExceededException": ErrInvalid,
 }
 
+// uncertain are the codes that say that a transaction of this token was sent before.
+var uncertain = map[string]error{
+	// It is being applied right now.
+	"TransactionInProgressException": ErrConflict,
+	// It had other items. This request was not applied, but a token is of one
+	// transaction alone, so that the caller has lost count of what it sent, and the
+	// other one may be applied still. Ambiguous keeps the bucket from going on as if
+	// nothing were under way; the service forgets the token after ten minutes, which
+	// ends it.
+	"IdempotentParameterMismatchException": ErrInvalid,
+}
+
 func kind(err error) (certainty, error) {
 	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
 		return never, ErrConditionFailed
@@ -92,6 +107,9 @@ func kind(err error) (certainty, error) {
 	if errors.As(err, &answer) {
 		if sentinel, known := codes[answer.ErrorCode()]; known {
 			return never, sentinel
+		}
+		if sentinel, known := uncertain[answer.ErrorCode()]; known {
+			return possibly, sentinel
 		}
 		// 5xx and whatever is not known: it may have been applied.
 		return possibly, ErrUnavailable

@@ -137,6 +137,8 @@ type scripted struct {
 	update func(*dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error)
 	remove func(*dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error)
 	batch  func(*dynamodb.BatchWriteItemInput) (*dynamodb.BatchWriteItemOutput, error)
+	// transact answers transactions.
+	transact func(*dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 func (s scripted) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -159,6 +161,10 @@ func (s scripted) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemI
 	return s.batch(in)
 }
 
+func (s scripted) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return s.transact(in)
+}
+
 // failing is an API that always answers with one error.
 func failing(err error) scripted {
 	return scripted{
@@ -167,5 +173,8 @@ func failing(err error) scripted {
 		update: func(*dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) { return nil, err },
 		remove: func(*dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) { return nil, err },
 		batch:  func(*dynamodb.BatchWriteItemInput) (*dynamodb.BatchWriteItemOutput, error) { return nil, err },
+		transact: func(*dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+			return nil, err
+		},
 	}
 }

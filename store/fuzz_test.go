@@ -24,7 +24,7 @@ func drawValue(t *rapid.T) types.AttributeValue {
 		return &types.AttributeValueMemberS{Value: rapid.OneOf(
 			rapid.SampledFrom([]string{
 				"", "A", "LEASE#0000000003", "LEASE#", "LEASE#-000000001", "LEASE#9999999999", "RELAY#", "RELAY#A",
-				"0000000000000000001", "b9f5a6c8-5a38-4d0c-8d2f-6f3a51f0f0aa",
+				"0000000000000000001", "ALL#", "ALL#t", "KEY#", "KEY#" + keyID, "ROW#" + keyID + "#0000000000000000001", "b9f5a6c8-5a38-4d0c-8d2f-6f3a51f0f0aa",
 			}), rapid.String()).Draw(t, "text")}
 	case 6, 7:
 		return &types.AttributeValueMemberB{Value: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")}
@@ -45,7 +45,8 @@ func drawItem(t *rapid.T) item {
 		"PK", "SK", outbox.AttrMessageId, outbox.AttrTopic, outbox.AttrKey, outbox.AttrValue, outbox.AttrHeaders, outbox.AttrPartition,
 		outbox.AttrCreatedAtUtc, outbox.AttrBucketCount, outbox.AttrOwner, outbox.AttrExpiresAtUtc, outbox.AttrIncarnation,
 		outbox.AttrClaim, outbox.AttrAttention, outbox.AttrPausedUntilUtc, outbox.AttrPausedBy, outbox.AttrPauseReason,
-		outbox.AttrLastSeenUtc, outbox.AttrStoppedAtUtc, outbox.AttrMode, "Unknown",
+		outbox.AttrLastSeenUtc, outbox.AttrStoppedAtUtc, outbox.AttrMode,
+		outbox.AttrReason, outbox.AttrAttempts, outbox.AttrParkedAtUtc, outbox.AttrRetryAtUtc, "Unknown",
 	}
 	i := item{}
 	for _, name := range names {
@@ -64,7 +65,10 @@ func readAnything(t *rapid.T) {
 		query: func(*dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 			return &dynamodb.QueryOutput{Items: items, LastEvaluatedKey: items[0]}, nil
 		},
-		put: func(*dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		put: func(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+			if _, marks := in.Item[outbox.AttrParkedAtUtc]; marks {
+				return nil, &types.ConditionalCheckFailedException{Item: items[0]}
+			}
 			return &dynamodb.PutItemOutput{Attributes: items[0]}, nil
 		},
 		update: func(*dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
@@ -77,6 +81,9 @@ func readAnything(t *rapid.T) {
 			return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{
 				"orders": {{DeleteRequest: &types.DeleteRequest{Key: items[0]}}},
 			}}, nil
+		},
+		transact: func(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+			return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Item: items[0]}}}
 		},
 	}
 	client := store.NewClient(schemas["default"], api, api)
@@ -92,6 +99,10 @@ func readAnything(t *rapid.T) {
 			}
 			if result.Malformed != nil && !errors.As(result.Malformed, new(*outbox.ItemError)) {
 				t.Fatalf("the fault is a %T", result.Malformed)
+			}
+		case store.MarkersPage:
+			if len(result.Markers)+len(result.Unreadable) != len(items) {
+				t.Fatalf("%d markers and %d faults of %d items", len(result.Markers), len(result.Unreadable), len(items))
 			}
 		case store.CoordinationPage:
 			for _, lease := range result.Leases {

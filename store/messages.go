@@ -49,9 +49,14 @@ func (c *Client) fetch(ctx context.Context, api API, r Fetch) Reply {
 	if err != nil {
 		return failedRead(r, err)
 	}
+	return c.fetched(out, c.schema.DecodeMessage)
+}
+
+// fetched is a page of rows, up to the first that cannot be read.
+func (c *Client) fetched(out *dynamodb.QueryOutput, decode func(map[string]types.AttributeValue) (outbox.Row, error)) Reply {
 	fetched := Fetched{Rows: make([]outbox.Row, 0, len(out.Items)), More: len(out.LastEvaluatedKey) > 0}
 	for _, item := range out.Items {
-		row, err := c.schema.DecodeMessage(item)
+		row, err := decode(item)
 		if err != nil {
 			fetched.Malformed = err
 			break

@@ -1,13 +1,22 @@
 package store
 
-import "github.com/bucketbrigade/relay/outbox"
+import (
+	"fmt"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
 
 // Limits of one transaction that sets rows aside (protocol.md section 7). A
 // transaction has at most 100 items, the lease among them.
 const (
 	MaxMoves     = 40      // rows, and markers
 	MaxMoveBytes = 3 << 20 // of rows, by DynamoDB's rules
+	// MaxMovedRowBytes is the size of one row that can be moved: what a writer takes.
+	MaxMovedRowBytes = 408_576
 )
+
+// ReasonTopic is the Reason of a key that was set aside with its whole topic.
+const ReasonTopic = "topic set aside"
 
 // Tenure is one owner's hold of one lease. Every transaction that changes what is
 // set aside has a check of it, so that what an earlier tenure sent is refused, even
@@ -65,8 +74,13 @@ type Moving struct {
 	Row   outbox.Row // with its Item
 }
 
+// String names the row, without its content: traces print requests, and the same
+// request twice must read the same.
+func (m Moving) String() string { return fmt.Sprintf("%s#%d", m.KeyID, m.Row.Sequence) }
+
 // Move moves rows to the parked partition of their bucket, in one transaction
-// with the lease check; each key's marker has the ParkedAt that is known here. Its
+// with the lease check; each key's marker has the ParkedAt that is known here. A row
+// whose number another message has there is refused; the same message is replaced. Its
 // result, also when refused, is a MoveResult.
 type Move struct {
 	Tenure Tenure

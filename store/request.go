@@ -21,7 +21,7 @@ type Lane uint8
 
 // The lanes.
 const (
-	Messages     Lane = iota // discovery, fetches, probes, deletes
+	Messages     Lane = iota // discovery, fetches, probes, deletes, setting rows aside, an operator's requests
 	Coordination             // heartbeats, leases, the coordination read
 )
 

@@ -56,6 +56,10 @@ func faultTable() []fault {
 			endedBy[event.StoreAvailable](ofRelay)}},
 		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{
 			endedBy(func(e event.StoreRecovered) subject { return subject{name: e.Request} })}},
+		{begins[event.BacklogUnknown](ofRelay).
+			when(func(e event.Event) bool { return e.(event.BacklogUnknown).Err != nil }), andTenure( // of bucket 0
+			endedBy[event.BacklogSampled](ofRelay),
+		)},
 		{begins(func(e event.LeaseUnreadable) subject { return subject{name: e.Item} }), nil},
 		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }), []ending{
 			endedBy(func(e event.StoreUnthrottled) subject { return subject{name: e.Lane} })}},
@@ -77,12 +81,25 @@ func faultTable() []fault {
 			when(func(e event.Event) bool { return e.(event.RecordRejected).Alone }), andTenure(
 			byRecordAcknowledged(),
 			endedBy(func(e event.BucketUnblocked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RecordParked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.LetterPublished) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.PublishRecovered) subject { return subject{bucket: e.Bucket} }),
 		)},
+		{begins(func(e event.FenceFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+			endedBy(func(e event.FenceTaken) subject { return subject{bucket: e.Bucket} }),
+		)},
 		{begins(func(e event.DeleteFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.BatchRemoved) subject { return subject{bucket: e.Bucket} }),
+		)},
+		{begins(func(e event.MoveFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+			endedBy(func(e event.RowsMoved) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RecordParked) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.KeyRetried) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.RetryRejected) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.KeyCleared) subject { return subject{bucket: e.Bucket} }),
+			endedBy(func(e event.TopicRetried) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins[event.BrokerUnreachable](ofRelay), []ending{
 			endedBy[event.BrokerReached](ofRelay)}},

@@ -24,7 +24,13 @@ type batch struct {
 	machine *fsm.Machine
 	number  uint64 // to the publisher
 
+	// keyed: it is about the rows of a key that were set aside, or of a whole topic,
+	// and not about the bucket's head. Looking: only about whether there are any.
+	keyed, looking bool
+	key            store.Marker
+
 	rows  []outbox.Row // read and not removed, ascending
+	read  int          // so many were read
 	bytes int
 	pages int // that the rows came in
 	// more: the table had rows behind these when they were read.
@@ -37,10 +43,17 @@ type batch struct {
 	// Invariant: rows are published, and deleted, out of the solid ones only.
 	solid int
 	next  int64 // the number that follows what is solid
+	last  int64 // the highest number of what is, or was, solid
 	// cut: a gap behind the solid rows has been filled; the bucket is fetched
 	// again after them, and its gaps probed anew.
 	cut    bool
 	probes []probe
+
+	aside      []store.Moving // solid rows that are to be moved, ascending
+	tooLarge   int64          // the row at which solid ends, since it cannot be moved; 0: none
+	condemning bool           // the first row's key is being set aside
+	letter     bool           // the only row goes to the dead-letter topic
+	queued     store.Request  // a transaction that waits for a lease write; nil: none
 
 	acknowledged int      // rows at the head that may be deleted
 	failure      *failure // why the row behind them was not acknowledged; nil: all were
@@ -68,15 +81,22 @@ func (c *core) begin() {
 	c.woken = ""
 	c.lastBatch++
 	c.batch = &batch{machine: fsm.NewBatch(), number: c.lastBatch}
-	c.fetch()
+	c.proceed()
 }
 
-// fetch reads the next page of the batch.
+// fetch reads the next page of the batch, when the bucket's fence is held.
 func (c *core) fetch() {
+	if !c.fenced() {
+		return
+	}
 	b := c.batch
 	var after int64
 	if len(b.rows) > 0 {
 		after = b.rows[len(b.rows)-1].Sequence
+	}
+	if b.keyed {
+		c.fetchParked(after)
+		return
 	}
 	b.token = c.do(store.Fetch{
 		Bucket:   c.cfg.Bucket,
@@ -97,6 +117,12 @@ func (c *core) batchReplied(m actors.Replied) {
 		c.probed(m)
 	case store.Delete:
 		c.chunkDeleted(m)
+	case store.ReadMarkers:
+		c.markersRead(m)
+	case store.FetchParked:
+		c.pageFetched(m)
+	default:
+		c.transacted(m)
 	}
 }
 
@@ -139,6 +165,11 @@ func (c *core) mismatched(row outbox.Row) {
 
 func (c *core) allFetched() {
 	b := c.batch
+	b.read = len(b.rows)
+	if b.keyed {
+		c.parkedFetched()
+		return
+	}
 	c.emit(event.BatchFetched{Bucket: c.cfg.Bucket, Rows: len(b.rows), Bytes: b.bytes, Refetched: c.refetched()})
 	if len(b.rows) == 0 || b.rows[0].Sequence > c.failed {
 		c.recovered() // what failed is gone, whoever removed it
@@ -154,6 +185,7 @@ func (c *core) allFetched() {
 		}
 		c.unblock()
 		c.failures = 0
+		c.parked.drained = true
 		c.endBatch(fsm.Empty)
 		return
 	}
@@ -210,14 +242,14 @@ func (c *core) retry() {
 		c.transition(b.machine, fsm.Retry)
 		c.lastBatch++
 		c.batch = &batch{machine: b.machine, number: c.lastBatch}
-		c.fetch()
+		c.proceed()
 	}
 }
 
 // failBatch pauses, longer each time, before the bucket's head is read again.
 func (c *core) failBatch() {
 	b := c.batch
-	b.token, b.probes = 0, nil
+	b.token, b.probes, b.chunk, b.queued = 0, nil, nil, nil
 	c.transition(b.machine, fsm.Fail)
 	if c.machine.In(fsm.Draining) {
 		c.dropBatch()

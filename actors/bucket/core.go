@@ -15,6 +15,7 @@ type core struct {
 	cfg     Config
 	machine *fsm.Machine
 	lease   lease
+	fence   fence
 	batch   *batch // nil: none; a window of depth one
 
 	// expected is the sequence behind the longest prefix that this tenure has
@@ -33,6 +34,18 @@ type core struct {
 	failed   int64          // the first of them, the last time
 	blocked  block
 
+	parked    parked
+	condemned condemned
+	// unanswered is the transaction whose effect is not known; nil: none.
+	unanswered store.Request
+	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
+	refusedMove     int64
+	lastTransaction uint64
+
+	ownedSince actors.Instant // when the tenure's first lease write was confirmed
+	// cleanly: the tenure before had ended, or there was none, so that nothing of it is
+	// on its way.
+	cleanly       bool
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
 	yielding      bool // draining ends in a release, not in waiting for one
@@ -69,6 +82,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	switch m := message.(type) {
 	case Claim:
 		c.lease.read = m.Lease
+		c.cleanly = m.Lease == nil || m.Lease.Owner == ""
 		c.claim(m.Round)
 	case Resume:
 		c.lease.read = &m.Lease
@@ -83,11 +97,14 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case Wake:
 		c.wake("notification")
 	case Rebind:
+		c.forgetFence()
 		c.rebind()
 	case actors.Replied:
 		c.replied(m)
 	case publisher.Published:
 		c.published(m)
+	case publisher.FenceTaken:
+		c.fenceTaken(m)
 	case pollDue:
 		if m.number == c.timers[pollTimer] {
 			c.poll()
@@ -126,6 +143,10 @@ func (c *core) replied(m actors.Replied) {
 // settle does what follows from the state after each message: a bucket that is
 // ready begins a batch, one that drains and has nothing in flight goes on.
 func (c *core) settle() {
+	c.sendQueued()
+	if c.batch == nil && c.woken == "" && c.retryDue() {
+		c.woken = "retry"
+	}
 	switch {
 	case c.machine.In(fsm.Owned, fsm.Blocked) && c.batch == nil && c.woken != "":
 		c.begin()
@@ -148,6 +169,11 @@ func (c *core) poll() {
 	}
 	c.arm(pollTimer, c.cfg.PollInterval, 0)
 	if c.batch != nil || c.discovering != 0 || !c.valid() {
+		return
+	}
+	if c.checkDue() && !c.parked.checking {
+		c.parked.checking = true
+		c.wake("poll")
 		return
 	}
 	c.discovering = c.do(store.Discover{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})
@@ -186,7 +212,7 @@ func (c *core) drained() {
 // end stops the actor; the machine is in one of its ends. Err is why a claim
 // could not be written.
 func (c *core) end(err error) {
-	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
+	if c.leavesPublisher() {
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	}
 	c.batch = nil

@@ -16,12 +16,20 @@ func (c *core) deleteNext() {
 		c.allDeleted()
 		return
 	}
-	rows := b.rows[b.removed:min(b.removed+store.MaxDeletes, b.acknowledged)]
+	size := store.MaxDeletes
+	if b.keyed {
+		size = store.MaxMoves
+	}
+	rows := b.rows[b.removed:min(b.removed+size, b.acknowledged)]
 	chunk := make([]int64, len(rows))
 	for i, row := range rows {
 		chunk[i] = row.Sequence
 	}
 	b.chunk, b.attempts = chunk, 0
+	if b.keyed {
+		c.removeParked(chunk)
+		return
+	}
 	c.sendDelete()
 }
 
@@ -54,7 +62,6 @@ func (c *core) chunkDeleted(m actors.Replied) {
 	}
 	if b.attempts == maxDeleteAttempts {
 		c.emit(event.DeleteFailed{Bucket: c.cfg.Bucket, Rows: b.acknowledged - b.removed, Err: m.Reply.Err})
-		b.chunk = nil
 		c.failBatch()
 		return
 	}
@@ -68,29 +75,42 @@ func (c *core) allDeleted() {
 	b := c.batch
 	last := b.rows[b.removed-1].Sequence
 	c.emit(event.BatchRemoved{Bucket: c.cfg.Bucket, Rows: b.removed, Last: last})
+	if b.keyed {
+		c.retriedRows()
+		return
+	}
 	if last >= c.blocked.sequence && b.malformed == nil {
 		c.unblock()
 	}
 	c.failures = 0
+	if b.failure != nil {
+		c.headFailed()
+		return
+	}
+	c.goOn(fsm.Deleted)
+}
+
+// goOn: all solid rows are gone, removed or set aside.
+func (c *core) goOn(ended fsm.Event) {
+	b := c.batch
+	c.expected = max(c.expected, b.last+1)
 	switch {
-	case b.failure != nil:
-		c.rejectedAtHead()
-		c.failBatch()
 	case c.machine.In(fsm.Draining):
 		c.dropBatch()
+		return
 	case b.cut:
 		c.woken = "full batch"
-		c.endBatch(fsm.Deleted)
 	case b.solid < len(b.rows):
 		c.advance()
+		return
+	case b.malformed != nil: // the next fetch meets that row at its head
+		c.woken = "full batch"
+	case b.more || b.read >= c.cfg.BatchSize:
+		c.woken = "full batch"
 	default:
-		if b.malformed != nil {
-			c.woken = "full batch" // the next fetch meets that row at its head
-		} else if b.more || len(b.rows) >= c.cfg.BatchSize {
-			c.woken = "full batch"
-		}
-		c.endBatch(fsm.Deleted)
+		c.parked.drained = true
 	}
+	c.endBatch(ended)
 }
 
 // advance goes on with the rows behind the ninth gap, as they were read.

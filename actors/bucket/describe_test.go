@@ -26,6 +26,8 @@ func describe(e effect) string {
 		switch m := e.message.(type) {
 		case publisher.Publish:
 			return fmt.Sprintf("publish %s, not after %s", list(sequences(m.Rows)), until(m.NotAfter))
+		case publisher.Fence:
+			return fmt.Sprintf("ask for the fence, under the lease until %s", until(m.NotAfter))
 		case publisher.Extend:
 			return "extend to " + until(m.NotAfter)
 		case publisher.Abandon:
@@ -55,9 +57,44 @@ func describeRequest(r store.Request) string {
 		return fmt.Sprintf("probe %d-%d", r.From, r.To)
 	case store.Delete:
 		return fmt.Sprintf("delete %s, not after %s", list(r.Sequences), until(r.NotAfter))
+	case store.Mark:
+		words := make([]string, len(r.Markers))
+		for i, m := range r.Markers {
+			words[i] = describeMarker(m)
+		}
+		return fmt.Sprintf("mark %s, not after %s", strings.Join(words, ", "), until(r.NotAfter))
+	case store.Move:
+		rows := make([]int64, len(r.Rows))
+		for i, m := range r.Rows {
+			rows[i] = m.Row.Sequence
+		}
+		return fmt.Sprintf("move %s of %d keys, not after %s", list(rows), len(r.Markers), until(r.NotAfter))
+	case store.FetchParked:
+		return fmt.Sprintf("fetchParked %s, %d after %d", short(r.KeyID), r.Limit, r.After)
+	case store.RemoveParked:
+		return fmt.Sprintf("removeParked %s %s", short(r.KeyID), list(r.Sequences))
+	case store.Unmark:
+		return "unmark " + describeMarker(r.Marker)
+	case store.EndRetry:
+		return fmt.Sprintf("endRetry %s: %s, %d attempts", describeMarker(r.Marker), r.Reason, r.Attempts)
 	default:
 		return r.RequestName()
 	}
+}
+
+// short is a key id as scenarios show it.
+func short(keyID string) string { return keyID[:6] }
+
+func describeMarker(m store.Marker) string {
+	name := "topic " + m.Topic
+	if m.KeyID != "" {
+		name = short(m.KeyID) + " of " + m.Topic
+	}
+	name += fmt.Sprintf(" (%s, %d attempts, at %s", m.Reason, m.Attempts, offset(m.ParkedAt))
+	if m.RetryAt != 0 {
+		name += ", retry at " + offset(m.RetryAt)
+	}
+	return name + ")"
 }
 
 func describeEvent(e event.Event) string {

@@ -35,7 +35,7 @@ func (c *core) probe() {
 		b.next = max(b.next, sequence+1)
 	}
 	if len(b.probes) == 0 {
-		c.publish(len(b.rows))
+		c.proved(len(b.rows))
 	}
 }
 
@@ -64,11 +64,11 @@ func (c *core) probed(m actors.Replied) {
 	for _, p := range b.probes {
 		if p.filled {
 			b.cut = true
-			c.publish(p.before)
+			c.proved(p.before)
 			return
 		}
 	}
-	c.publish(c.beforeNextGap())
+	c.proved(c.beforeNextGap())
 }
 
 // beforeNextGap is the index of the row behind the first gap that was not

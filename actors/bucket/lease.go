@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"time"
 
 	"github.com/bucketbrigade/relay/actors"
@@ -20,6 +21,8 @@ type lease struct {
 	// earlier incarnation, and no keep was confirmed yet.
 	resuming bool
 	got      bool // a claim or keep of this tenure was confirmed
+	// conflicts are how often the round's keep met a transaction.
+	conflicts int
 	// ended is when the last lease write ended. What was read before may not
 	// show it.
 	ended actors.Instant
@@ -115,6 +118,7 @@ func (c *core) attend(m Attend) {
 		}
 		c.lease.read, c.lease.seen = m.Lease, m.Lease.Expires
 		c.pauseOrResume()
+		c.listen()
 	}
 	if m.Verdict == Yield && !c.machine.In(fsm.Claiming) {
 		c.drain(Yield)
@@ -128,6 +132,7 @@ func (c *core) attend(m Attend) {
 	case c.machine.In(fsm.Draining) && c.yielding && c.batch == nil:
 		// Nothing is in flight: settle releases it.
 	default:
+		c.lease.conflicts = 0
 		c.keep(m.Round)
 	}
 }
@@ -212,12 +217,23 @@ func (c *core) unsettled(m actors.Replied) {
 	c.emit(event.BucketUnsettled{Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Err: m.Reply.Err})
 }
 
+// maxConflicts bounds how often a round's keep is sent again because a transaction
+// had the lease item.
+const maxConflicts = 5
+
 // leaseNotWritten: the write was certainly not applied, and the next round
-// tries again. A tenure that never began ends.
+// tries again. A keep that met a transaction, which is likely our own and over by
+// now, is sent again at once. A tenure that never began ends.
 func (c *core) leaseNotWritten(m actors.Replied) {
-	if _, claim := m.Request.(store.Claim); claim {
+	switch m.Request.(type) {
+	case store.Claim:
 		c.fire(fsm.Lose)
 		c.end(m.Reply.Err)
+	case store.Keep:
+		if errors.Is(m.Reply.Err, store.ErrConflict) && c.lease.conflicts < maxConflicts {
+			c.lease.conflicts++
+			c.keep(c.lease.round)
+		}
 	}
 }
 
@@ -241,6 +257,7 @@ func (c *core) confirmed(expires store.Ticks) {
 	}
 	if c.machine.In(fsm.Claiming) {
 		c.fire(fsm.Claimed)
+		c.ownedSince = c.now
 		c.emit(event.BucketClaimed{Bucket: c.cfg.Bucket, Claim: c.cfg.Claim, Resumed: c.lease.resuming})
 		c.start()
 		c.pauseOrResume()
@@ -324,6 +341,7 @@ func (c *core) abandon() {
 	case c.batch == nil || c.batch.abandoned:
 	case c.batch.machine.In(fsm.Publishing):
 		c.batch.abandoned = true
+		c.doubtFence()
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	default:
 		c.dropBatch()

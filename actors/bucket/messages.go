@@ -22,13 +22,32 @@ type Config struct {
 	PollInterval  time.Duration // between two looks at an idle bucket
 	ErrorBackoff  time.Duration // the first pause after a failure; doubled up to maxBackoff
 
+	Poison          Poison // what becomes of a record that is rejected for good; default Block
+	PoisonAfter     int    // so many counted rejections are for good; for Park and DeadLetter
+	DeadLetterTopic string // of DeadLetter
+
 	LeaseDuration      time.Duration
 	LeaseRenewInterval time.Duration
 	MaxClockSkew       time.Duration
 
+	// Fenced: the publisher is in fenced mode, and the bucket asks it for its fence
+	// before it fetches.
+	Fenced bool
+
 	Coordinator *actor.PID
 	Publisher   *actor.PID
 }
+
+// Poison is what becomes of a record that the broker rejects for its own sake, when
+// that has been counted PoisonAfter times (protocol.md section 7).
+type Poison string
+
+// The policies.
+const (
+	Park       Poison = "park"        // its key is set aside; other keys go on
+	Block      Poison = "block"       // the bucket stays at the row
+	DeadLetter Poison = "dead-letter" // it goes to the dead-letter topic, and its key goes on
+)
 
 // Round is what a coordination round means for lease writes.
 type Round struct {

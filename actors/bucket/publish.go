@@ -5,6 +5,7 @@ import (
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
+	"github.com/bucketbrigade/relay/outbox"
 )
 
 // failure is why a row was not acknowledged.
@@ -14,10 +15,16 @@ type failure struct {
 	class    string // of the fault; "retriable" when the row was not submitted
 	code     string
 	reason   string // for people
+	// partition is that which the record was meant for; -1: not known.
+	partition int32
 }
 
-// publish gives the solid rows to the publisher.
-func (c *core) publish(solid int) {
+// refused: the row itself was rejected, alone in its request.
+func (f *failure) refused() bool { return f.outcome == publisher.Refused }
+
+// proved: no gap before these rows holds a message. Those that are set aside are
+// moved, the others published.
+func (c *core) proved(solid int) {
 	b := c.batch
 	b.solid, b.probes = solid, nil
 	if solid == 0 { // a message has appeared before the first row
@@ -26,18 +33,38 @@ func (c *core) publish(solid int) {
 		c.fetch()
 		return
 	}
-	b.next = b.rows[solid-1].Sequence + 1
-	c.transition(b.machine, fsm.Probed)
+	b.last = b.rows[solid-1].Sequence
+	b.next = b.last + 1
+	c.takeAside()
+	switch {
+	case len(b.aside) > 0:
+		c.transition(b.machine, fsm.SetAside)
+		c.moveNext()
+	case b.solid == 0:
+		c.blockAt(b.tooLarge, tooLarge(b.rows[0].Size))
+		c.failBatch()
+	case c.forGood(&b.rows[0]):
+		c.condemn(&b.rows[0])
+	default:
+		c.transition(b.machine, fsm.Probed)
+		c.submit()
+	}
+}
+
+// submit gives the solid rows to the publisher.
+func (c *core) submit() { c.send(c.batch.rows[:c.batch.solid:c.batch.solid]) }
+
+func (c *core) send(rows []outbox.Row) {
 	if !c.valid() {
 		c.withholdPublishing()
 		return
 	}
-	b.submittedAt = c.now
+	c.batch.submittedAt = c.now
 	c.watchLease()
 	c.tellPublisher(publisher.Publish{
 		Bucket:   c.cfg.Bucket,
-		Batch:    b.number,
-		Rows:     b.rows[:solid:solid],
+		Batch:    c.batch.number,
+		Rows:     rows,
 		NotAfter: c.lease.validUntil,
 	})
 }
@@ -70,9 +97,10 @@ func (c *core) published(m publisher.Published) {
 		c.dropBatch()
 	case !c.valid():
 		c.withholdPublishing()
+	case b.letter:
+		c.letterPublished(m.Results[0])
 	case b.acknowledged == 0:
-		c.rejectedAtHead()
-		c.failBatch()
+		c.headFailed()
 	default:
 		c.transition(b.machine, fsm.Published)
 		c.deleteNext()
@@ -83,6 +111,7 @@ func failureOf(sequence int64, r publisher.Result) *failure {
 	f := &failure{
 		sequence: sequence, outcome: r.Outcome,
 		class: publisher.Retriable.String(), code: r.Outcome.String(), reason: r.Outcome.String(),
+		partition: r.Partition,
 	}
 	if r.Fault != nil {
 		f.class, f.code, f.reason = r.Fault.Class.String(), r.Fault.Code, r.Fault.Error()
@@ -90,11 +119,16 @@ func failureOf(sequence int64, r publisher.Result) *failure {
 	return f
 }
 
-// rejectedAtHead blocks the bucket when its first row is rejected for its own
-// sake: it stays there, in order, and tries again from pause to pause.
-func (c *core) rejectedAtHead() {
-	if f := c.batch.failure; f != nil && f.outcome == publisher.Refused {
-		c.blockAt(f.sequence, f.reason)
+// headFailed: the first row was not acknowledged. It is tried again after a pause,
+// unless it was rejected for its own sake.
+func (c *core) headFailed() {
+	switch {
+	case c.batch.keyed:
+		c.retryFailed()
+	case c.batch.failure.refused():
+		c.rejected()
+	default:
+		c.failBatch()
 	}
 }
 
@@ -122,11 +156,12 @@ func (c *core) failedOrRecovered() {
 		c.recovered()
 		return
 	}
+	c.doubtFence()
 	if c.failing.IsZero() {
 		c.failing = c.now
 	}
 	c.failed = b.failure.sequence
-	if b.failure.outcome != publisher.Refused {
+	if !b.failure.refused() {
 		c.emit(event.PublishFailed{
 			Bucket: c.cfg.Bucket, Rows: b.solid - b.acknowledged,
 			Topic: b.rows[b.acknowledged].Message.Topic, Class: b.failure.class, Code: b.failure.code,

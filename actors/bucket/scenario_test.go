@@ -90,12 +90,17 @@ func (s *stage) act(words []string) {
 			return
 		}
 		s.told(words)
-	case "keep", "release", "discover", "fetch", "probe", "probes", "delete":
+	case "operator":
+		s.operator(words[1:])
+	case "keep", "release", "discover", "fetch", "probe", "probes", "delete",
+		"readMarkers", "mark", "move", "fetchParked", "removeParked", "unmark", "endRetry":
 		s.requestEnds(words[0], words[1:])
 	case "unprocessed":
 		s.unprocessed = words[1:]
 	case "publisher":
 		s.publisherAnswers(words[1:])
+	case "fence":
+		s.fenceIs(words[1:])
 	case "after":
 		s.pass(s.duration(words[1]))
 	case "suspended":
@@ -115,6 +120,14 @@ func (s *stage) set(name, value string) {
 		s.core.cfg.BatchSize = int(s.number(value))
 	case "max-batch-bytes":
 		s.core.cfg.MaxBatchBytes = int(s.number(value))
+	case "poison":
+		s.core.cfg.Poison = Poison(value)
+	case "poison-after":
+		s.core.cfg.PoisonAfter = int(s.number(value))
+	case "markers":
+		s.showsMarkers = value == "shown"
+	case "mode":
+		s.core.cfg.Fenced = value == "fenced"
 	default:
 		s.t.Fatalf("unknown setting %q", name)
 	}
@@ -154,7 +167,7 @@ func (s *stage) told(words []string) {
 }
 
 // rowIs changes one row: "row 4 malformed", "row 4 counts 16", "row 4 sized
-// 1000", "row 0 keyed abc", "row 4 removed".
+// 1000", "row 0 keyed abc", "row 4 removed", "row 4 of k2", "row 4 of k2 payments".
 func (s *stage) rowIs(sequence int64, verb string, words []string) {
 	switch verb {
 	case "malformed":
@@ -166,12 +179,53 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 		s.putRow(sequence, func(item item) { item[outbox.AttrValue] = binaryAttribute(value) })
 	case "keyed":
 		s.putRow(sequence, func(item item) { item[s.schema.SortKey] = textAttribute(words[0]) })
+	case "of":
+		s.putRow(sequence, func(item item) {
+			item[outbox.AttrKey] = binaryAttribute([]byte(words[0]))
+			if words[0] == "nobody" {
+				delete(item, outbox.AttrKey)
+			}
+			if len(words) > 1 {
+				item[outbox.AttrTopic] = textAttribute(words[1])
+			}
+		})
 	case "repaired":
 		s.putRow(sequence, nil)
 	case "removed":
 		s.carryOut(store.Delete{Bucket: s.core.cfg.Bucket, Sequences: []int64{sequence}})
 	default:
 		s.t.Fatalf("a row cannot be %q", verb)
+	}
+}
+
+// operator changes what is set aside, and rings: "parks k", "parks topic orders",
+// "retries k", "retries topic orders", "discards k 4"; "… silently" does not ring.
+// Rows of the key k, of the topic orders, unless they say otherwise.
+func (s *stage) operator(words []string) {
+	rings := words[len(words)-1] != "silently"
+	now := s.instant().Ticks()
+	marker := store.Marker{Topic: "orders", Reason: "operator", ParkedAt: now}
+	if words[1] == "topic" {
+		marker.Topic = words[2]
+	} else {
+		marker.KeyID = outbox.ParkedKeyID(&outbox.Message{Topic: "orders", Key: []byte(words[1])})
+	}
+	var r store.Request
+	switch words[0] {
+	case "parks":
+		r = store.SetAside{Bucket: s.core.cfg.Bucket, Marker: marker}
+	case "retries":
+		r = store.AskRetry{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Topic: marker.Topic, At: now}
+	case "discards":
+		r = store.DiscardParked{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Sequence: s.number(words[2])}
+	default:
+		s.t.Fatalf("an operator cannot do %q", words[0])
+	}
+	if reply := s.carryOut(r); reply.Class != store.Done {
+		s.did = append(s.did, "refused")
+	}
+	if rings {
+		s.carryOut(store.Ring{Bucket: s.core.cfg.Bucket, At: now})
 	}
 }
 
@@ -226,6 +280,20 @@ func (s *stage) publisherAnswers(words []string) {
 			Outcome: outcomeOf(s.t, words[3]),
 			Fault:   &publisher.Fault{Class: classOf[words[3]], Code: "CODE", Text: "scripted"},
 		}
+	}
+	s.step(m)
+}
+
+// fenceIs answers the oldest question for the fence: "fence held", "fence refused".
+func (s *stage) fenceIs(words []string) {
+	if len(s.fences) == 0 {
+		s.t.Fatal("nobody asked for the fence")
+	}
+	asked := s.fences[0]
+	s.fences = s.fences[1:]
+	m := publisher.FenceTaken{Bucket: asked.Bucket, Number: asked.Number}
+	if words[0] == "refused" {
+		m.Fault = &publisher.Fault{Class: publisher.Retriable, Code: "CODE", Text: "scripted"}
 	}
 	s.step(m)
 }

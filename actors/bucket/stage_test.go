@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +48,11 @@ type stage struct {
 	timers     map[timer]due
 	waiting    []do // requests without an end, in the order of their sending
 	submitted  []publisher.Publish
+	fences     []publisher.Fence // that were asked for
 	did        []string
 	stopped    bool
+
+	showsMarkers bool // the scenario answers the reads of markers itself
 
 	unprocessed  []string // sequences that the next delete leaves undone; "all"
 	acknowledged map[int64]bool
@@ -73,6 +77,7 @@ func newStage(t rapid.TB) *stage {
 		Bucket: 3, BucketCount: 8, Relay: "A", Incarnation: "A1", Claim: 7,
 		BatchSize: 100, MaxBatchBytes: 1 << 20, PollInterval: time.Second, ErrorBackoff: time.Second,
 		LeaseDuration: 30 * time.Second, LeaseRenewInterval: 10 * time.Second, MaxClockSkew: 2 * time.Second,
+		Poison: Block, PoisonAfter: 2, DeadLetterTopic: "letters",
 	})
 	return s
 }
@@ -88,23 +93,43 @@ func (s *stage) step(message any) {
 	for _, e := range s.core.step(s.instant(), message) {
 		switch e := e.(type) {
 		case do:
+			if _, fetches := e.request.(store.Fetch); fetches && s.core.cfg.Fenced && !s.core.fence.held {
+				s.t.Fatal("I-44: a fetch is sent without the fence")
+			}
 			s.waiting = append(s.waiting, e)
 		case arm:
 			s.timers[e.timer] = due{s.mono + e.after, e.number}
 		case disarm:
 			delete(s.timers, e.timer)
 		case tellPublisher:
-			if p, ok := e.message.(publisher.Publish); ok {
-				s.submitted = append(s.submitted, p)
+			switch m := e.message.(type) {
+			case publisher.Publish:
+				s.submitted = append(s.submitted, m)
+			case publisher.Fence:
+				s.fences = append(s.fences, m)
 			}
 		case stop:
 			s.stopped = true
 			clear(s.timers)
 		}
-		if said := describe(e); said != "" {
+		if said := describe(e); said != "" && !s.hides(e) {
 			s.did = append(s.did, said)
 		}
 	}
+	if i := slices.IndexFunc(s.waiting, func(d do) bool { return s.hides(d) }); i >= 0 {
+		s.end(i, "answered")
+	}
+}
+
+// hides tells whether an effect is a read of markers, which all tenures begin with
+// and scenarios about other things leave out: it is answered at once.
+func (s *stage) hides(e effect) bool {
+	d, request := e.(do)
+	if !request || s.showsMarkers {
+		return false
+	}
+	_, reads := d.request.(store.ReadMarkers)
+	return reads
 }
 
 // pass lets time go by; timers fire in their order.
@@ -155,7 +180,7 @@ func (s *stage) end(i int, way string) {
 // reply is the end of a request in one of these ways.
 func (s *stage) reply(d do, way string) actors.Replied {
 	lost := store.Reply{Class: store.Ambiguous, Err: store.ErrUnavailable}
-	if slices.Contains([]string{"fetch", "probe", "discover"}, d.request.RequestName()) {
+	if slices.Contains([]string{"fetch", "probe", "discover", "readMarkers", "fetchParked"}, d.request.RequestName()) {
 		lost.Class = store.Retriable // a read can simply be repeated
 	}
 	var reply store.Reply
@@ -245,11 +270,8 @@ func (s *stage) lease() *store.Lease {
 // remaining are the sequences in the table.
 func (s *stage) remaining() []int64 {
 	var left []int64
-	for _, row := range s.db.Items(s.schema.Table) {
-		if row[s.schema.PartitionKey].(*types.AttributeValueMemberS).Value != s.schema.MessagesKey(s.core.cfg.Bucket) {
-			continue
-		}
-		sequence, err := outbox.ParseSequence(row[s.schema.SortKey].(*types.AttributeValueMemberS).Value)
+	for _, sortKey := range s.sortKeys(s.schema.MessagesKey(s.core.cfg.Bucket)) {
+		sequence, err := outbox.ParseSequence(sortKey)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -258,9 +280,44 @@ func (s *stage) remaining() []int64 {
 	return left
 }
 
+// setAside are the sequences of the rows that are set aside, by key id, and the
+// sort keys of the markers.
+func (s *stage) setAside() (rows map[string][]int64, markers []string) {
+	rows = map[string][]int64{}
+	for _, sortKey := range s.sortKeys(s.schema.ParkedKey(s.core.cfg.Bucket)) {
+		if keyID, sequence, err := outbox.ParseParkedRow(sortKey); err == nil {
+			rows[keyID] = append(rows[keyID], sequence)
+		} else {
+			markers = append(markers, sortKey)
+		}
+	}
+	return rows, markers
+}
+
+func (s *stage) sortKeys(partition string) []string {
+	var keys []string
+	for _, item := range s.db.Items(s.schema.Table) {
+		if item[s.schema.PartitionKey].(*types.AttributeValueMemberS).Value == partition {
+			keys = append(keys, item[s.schema.SortKey].(*types.AttributeValueMemberS).Value)
+		}
+	}
+	return keys
+}
+
 // showTable writes down what is in the table: the rows and the lease.
 func (s *stage) showTable() {
 	s.did = append(s.did, "rows "+list(s.remaining()))
+	rows, markers := s.setAside()
+	for _, marker := range markers {
+		kind, name, _ := strings.Cut(marker, "#")
+		if kind == "KEY" {
+			name = short(name)
+		}
+		s.did = append(s.did, "marker "+kind+" "+name)
+	}
+	for _, keyID := range slices.Sorted(maps.Keys(rows)) {
+		s.did = append(s.did, "set aside of "+short(keyID)+" "+list(rows[keyID]))
+	}
 	lease := s.lease()
 	switch {
 	case lease == nil:

@@ -18,6 +18,7 @@ type bucket struct {
 	careful int64
 	// Invariant: the budget bytes of the active batch's outstanding rows.
 	bytes int
+	fence *fence // of fenced mode; nil: never asked for
 }
 
 // batch is one Publish in work.
@@ -56,6 +57,8 @@ type lane struct {
 	// rows in order.
 	poolBytes int
 	held      uint64 // the pass in which a row of it had to wait
+	// bytes are the budget bytes of its outstanding rows; fenced mode counts them.
+	bytes int
 }
 
 // keyed are the rows of a batch with one topic and key.
@@ -69,6 +72,9 @@ type keyed struct {
 // row is one row of a batch.
 type row struct {
 	state rowState
+	// partition is that which the record is meant for, once it is decided.
+	partition int32
+	decided   bool
 	// The following are set when the row is prepared.
 	prepared bool
 	record   Record
@@ -81,11 +87,22 @@ type row struct {
 	result Result
 }
 
+// undecided is the partition of a record of which none was decided.
+const undecided = -1
+
+func (r *row) meantFor() int32 {
+	if !r.decided {
+		return undecided
+	}
+	return r.partition
+}
+
 type rowState uint8
 
 const (
 	pending     rowState = iota // not handed over
 	outstanding                 // handed over, no report yet
+	delivered                   // of fenced mode: has its report, and its transaction is open
 	settled                     // has its result
 )
 
@@ -167,10 +184,16 @@ func (c *core) begin(b *bucket, m Publish) {
 
 // dropWaiting answers the waiting Publish without having looked at it.
 func (c *core) dropWaiting(b *bucket) {
-	if m := b.waiting; m != nil {
-		b.waiting = nil
-		c.do(answer{m.ReplyTo, Published{Bucket: m.Bucket, Batch: m.Batch, Results: make([]Result, len(m.Rows))}})
+	m := b.waiting
+	if m == nil {
+		return
 	}
+	b.waiting = nil
+	results := make([]Result, len(m.Rows))
+	for i := range results {
+		results[i].Partition = undecided
+	}
+	c.do(answer{m.ReplyTo, Published{Bucket: m.Bucket, Batch: m.Batch, Results: results}})
 }
 
 // finish answers the active batch and begins the one that waits.
@@ -180,6 +203,7 @@ func (c *core) finish(b *bucket) {
 	results := make([]Result, len(t.rows))
 	for i := range t.rows {
 		results[i] = t.rows[i].result
+		results[i].Partition = t.rows[i].meantFor()
 	}
 	c.do(answer{t.request.ReplyTo, Published{Bucket: b.number, Batch: t.request.Batch, Results: results}})
 	b.active = nil

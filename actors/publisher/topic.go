@@ -74,6 +74,7 @@ func (c *core) prepare(t *batch, i int) bool {
 		return false
 	}
 	partition := partitionOf(&row.Message, tp.partitions)
+	r.partition, r.decided = partition, true
 	if partition >= tp.partitions {
 		c.foreseen(tp, t, i, &Fault{Rejected, CodeUnknownPartition,
 			fmt.Sprintf("the topic has %d partitions, the message asks for number %d", tp.partitions, partition)})
@@ -154,7 +155,7 @@ func (c *core) ask(tp *topic, t *batch, i int) {
 // there is none; one is on its way then, or the home slot is failing.
 func (c *core) question(tp *topic) bool {
 	for _, p := range c.producers {
-		if p.state != open || p.options.Careful {
+		if p.state != open || p.options.Careful || p.fence != nil {
 			continue
 		}
 		c.asks++
@@ -179,6 +180,7 @@ func (c *core) described(m Described) {
 		tp.partitions, tp.maxBytes, tp.compressed = m.Partitions, m.MaxMessageBytes, m.Compressed
 		tp.readAt, tp.answered = c.now, tp.ask
 		tp.fault, tp.misses = nil, 0
+		c.lettersAnswered(tp, nil)
 		return
 	}
 	fault := m.Fault
@@ -200,6 +202,7 @@ func (c *core) missed(tp *topic, fault *Fault) {
 	tp.failed, tp.fault = tp.ask, fault
 	tp.readAt = c.now
 	tp.retryAt = c.now.Add(c.jittered(pause))
+	c.lettersAnswered(tp, fault)
 }
 
 // describeDue gives up a question that got no answer.
@@ -225,6 +228,9 @@ func (c *core) forgetQuestions(p *producer) {
 			return false
 		}
 		tp.asked = false
+		if c.letters.asked && tp.name == c.cfg.DeadLetterTopic {
+			c.wake(lettersPause, lettersDue{})
+		}
 		return true
 	})
 }

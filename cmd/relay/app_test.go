@@ -32,6 +32,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type console struct {
 	table  *memtable.DB
 	dialed int
+	paused int
 	// through stands between a command and the table; nil: nothing does.
 	through func(store.API) store.API
 	// simulate stands for the simulation; nil: itself.
@@ -59,7 +60,8 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 	var stdout, stderr bytes.Buffer
 	a := &app{
 		args: args, environ: environ, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
-		now: func() time.Time { return noon },
+		now:   func() time.Time { return noon },
+		pause: func(context.Context, time.Duration) error { c.paused++; return nil },
 		dial: func(context.Context, *settings.Settings) (clients, error) {
 			c.dialed++
 			api := store.API(c.table)
@@ -167,7 +169,8 @@ func TestWrongSettingsSendNoRequest(t *testing.T) {
 
 func TestHelpFitsTheWidth(t *testing.T) {
 	c := newConsole(t)
-	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "doctor", "version"} {
+	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "message park",
+		"parked", "parked list", "parked show", "parked retry", "parked discard", "doctor", "version"} {
 		got := c.run(append(strings.Fields(command), "--help")...)
 		if got.code != exitDone || got.stderr != "" {
 			t.Errorf("relay %s --help: exit %d, stderr %q", command, got.code, got.stderr)

@@ -104,6 +104,8 @@ func compileNew(t reflect.Type) writer {
 	switch t.Kind() {
 	case reflect.Bool:
 		return func(e *encoder, p unsafe.Pointer) { e.is(*(*bool)(p)) }
+	case reflect.Int32:
+		return func(e *encoder, p unsafe.Pointer) { e.number(int64(*(*int32)(p))) }
 	case reflect.Int8, reflect.Uint8:
 		return func(e *encoder, p unsafe.Pointer) { e.out = append(e.out, *(*byte)(p)) }
 	case reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64:

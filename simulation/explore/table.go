@@ -171,6 +171,9 @@ func withoutDeadline(r store.Request) store.Request {
 	case store.Delete:
 		r.NotAfter = store.Instant{}
 		return r
+	case store.ReadMarkers:
+		r.NotAfter = store.Instant{}
+		return r
 	}
 	panic(fmt.Sprintf("explore: unknown request %T", r))
 }

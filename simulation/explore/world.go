@@ -115,7 +115,7 @@ func (x *search) send(p *process, to *actor.PID, r store.Request, token uint64) 
 // matter, and the lanes that the search is not about.
 func (x *search) prompt(r store.Request) bool {
 	switch r.(type) {
-	case store.Discover:
+	case store.Discover, store.ReadMarkers: // nothing is set aside here
 		return true
 	case store.Fetch:
 		return len(x.o.Rows) == 0

@@ -37,11 +37,11 @@ func rows() []mutant {
 		},
 		{
 			name: "rows behind a filled gap go too", breaks: "the batch ends before a gap that was filled", caught: by("I-4"),
-			edits: in(gapsFile, "			c.publish(p.before)", "			c.publish(len(b.rows))"),
+			edits: in(gapsFile, "			c.proved(p.before)", "			c.proved(len(b.rows))"),
 		},
 		{
 			name: "the ninth gap is not probed", breaks: "rows behind the ninth gap wait", caught: by("I-4"),
-			edits: in(gapsFile, "	c.publish(c.beforeNextGap())", "	c.publish(len(b.rows))"),
+			edits: in(gapsFile, "	c.proved(c.beforeNextGap())", "	c.proved(len(b.rows))"),
 		},
 		{
 			name: "an unanswered probe is empty", breaks: "a gap counts as empty only when the table said so", caught: by("I-4"),
@@ -115,12 +115,12 @@ func rows() []mutant {
 		},
 		{
 			name: "chunks go in descending order", breaks: "what remains of a batch is part of one chunk and a suffix (D-08)", caught: by("I-27", "I-3", "I-9"),
-			edits: in(deleteFile, "rows := b.rows[b.removed:min(b.removed+store.MaxDeletes, b.acknowledged)]",
-				"rows := b.rows[max(0, b.acknowledged-b.removed-store.MaxDeletes) : b.acknowledged-b.removed]"),
+			edits: in(deleteFile, "rows := b.rows[b.removed:min(b.removed+size, b.acknowledged)]",
+				"rows := b.rows[max(0, b.acknowledged-b.removed-size) : b.acknowledged-b.removed]"),
 		},
 		{
 			name: "the publisher's death is an acknowledgement", breaks: "rows of a dead publisher have an unknown outcome", caught: by("I-3"),
-			edits: in(publishFile, "	case b.acknowledged == 0:\n		c.rejectedAtHead()\n		c.failBatch()", "	case b.acknowledged == 0:\n		b.acknowledged = 1\n		c.transition(b.machine, fsm.Published)\n		c.deleteNext()"),
+			edits: in(publishFile, "	case b.acknowledged == 0:\n		c.headFailed()", "	case b.acknowledged == 0:\n		b.acknowledged = 1\n		c.transition(b.machine, fsm.Published)\n		c.deleteNext()"),
 		},
 	}
 }

@@ -1,0 +1,271 @@
+package bucket
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// maxTransaction is how many items a transaction has at most.
+const maxTransaction = 100
+
+func (c *core) tenure() store.Tenure {
+	return store.Tenure{Bucket: c.cfg.Bucket, Relay: c.cfg.Relay, Incarnation: c.cfg.Incarnation, Claim: c.cfg.Claim}
+}
+
+// transactionToken is one that no other transaction ever has.
+func (c *core) transactionToken() string {
+	c.lastTransaction++
+	name := fmt.Sprintf("%s/%d/%d/%d", c.cfg.Incarnation, c.cfg.Bucket, c.cfg.Claim, c.lastTransaction)
+	hash := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(hash[:16])
+}
+
+// transact sends a transaction, once no lease write is under way: both concern the
+// lease item, and one of them would fail for the other's sake.
+func (c *core) transact(r store.Request) {
+	c.batch.queued = r
+	c.sendQueued()
+}
+
+func (c *core) sendQueued() {
+	b := c.batch
+	if b == nil || b.queued == nil || c.lease.token != 0 {
+		return
+	}
+	r := withDeadline(b.queued, c.lease.validUntil)
+	b.queued = nil
+	if !c.valid() {
+		c.dropBatch()
+		c.withhold("lease lapsed")
+		return
+	}
+	c.unanswered = r
+	b.token = c.do(r)
+}
+
+// withDeadline is the transaction with another deadline.
+func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
+	switch r := r.(type) {
+	case store.Mark:
+		r.NotAfter = notAfter
+		return r
+	case store.Move:
+		r.NotAfter = notAfter
+		return r
+	case store.RemoveParked:
+		r.NotAfter = notAfter
+		return r
+	case store.Unmark:
+		r.NotAfter = notAfter
+		return r
+	case store.EndRetry:
+		r.NotAfter = notAfter
+		return r
+	default:
+		panic(fmt.Sprintf("bucket: %T is no transaction", r))
+	}
+}
+
+// transacted takes the end of a transaction. One that was not certainly applied, or
+// refused, is repeated under its token before anything else of the bucket: it may
+// still take effect. A refused one means that what is set aside is not what we
+// believe, so that it is read again.
+func (c *core) transacted(m actors.Replied) {
+	b := c.batch
+	if m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid) {
+		c.unanswered = nil
+	}
+	if m.Reply.Class != store.Done {
+		c.parked.known = c.parked.known && m.Reply.Class != store.Refused
+		result, _ := m.Reply.Result.(store.MoveResult)
+		if move, moves := m.Request.(store.Move); moves && result.Refusal == store.RowRefused {
+			c.moveRefused(move.Rows[0].Row.Sequence)
+		}
+		c.emit(event.MoveFailed{
+			Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Refusal: result.Refusal.String(), Err: m.Reply.Err,
+		})
+		c.failBatch()
+		return
+	}
+	if b.machine.In(fsm.Fetching) { // it was one of an earlier batch: nobody waits for it any more
+		c.parked.known = false
+		c.proceed()
+		return
+	}
+	switch r := m.Request.(type) {
+	case store.Mark:
+		c.marked(r)
+	case store.Move:
+		c.moved(r)
+	case store.RemoveParked:
+		c.parkedRemoved(r)
+	case store.Unmark:
+		c.unmarked(r.Marker)
+	case store.EndRetry:
+		c.retryEnded(r)
+	}
+}
+
+// moveRefused: rows are gone, or another message has one of their numbers where they
+// are to go, which only a counter that was set back brings about. The first time what
+// was read may be out of date; after that it stops the bucket.
+func (c *core) moveRefused(first int64) {
+	if c.refusedMove == first {
+		c.blockAt(first, "it, or a row close behind it, cannot be set aside: another message has its number there")
+	}
+	c.refusedMove = first
+}
+
+// takeAside takes the rows that are to be moved out of the solid ones. A row that
+// is too large to be moved ends them.
+func (c *core) takeAside() {
+	b := c.batch
+	if len(c.parked.keys) == 0 && len(c.parked.topics) == 0 {
+		return
+	}
+	var rest []outbox.Row
+	for i := range b.rows[:b.solid] {
+		row := &b.rows[i]
+		keyID, aside := c.parked.aside(row)
+		if aside && row.Size > store.MaxMovedRowBytes {
+			b.solid, b.cut, b.tooLarge = i, true, row.Sequence
+			break
+		}
+		if aside {
+			b.aside = append(b.aside, store.Moving{KeyID: keyID, Row: *row})
+		} else {
+			rest = append(rest, *row)
+		}
+	}
+	if len(b.aside) == 0 {
+		return
+	}
+	behind := b.rows[b.solid:]
+	b.solid = len(rest)
+	b.rows = append(rest, behind...)
+}
+
+// moveNext moves the next chunk of the rows that are set aside. Those of a topic
+// that have no marker of their own get it first: whoever owns the bucket next
+// knows of it then, even while the rows are still under way (case M-08).
+func (c *core) moveNext() {
+	b := c.batch
+	if len(b.aside) == 0 {
+		c.allMoved()
+		return
+	}
+	move := store.Move{Tenure: c.tenure()}
+	var missing []store.Marker
+	bytes := 0
+	for _, moving := range b.aside {
+		marker, known := c.markerOf(moving, move.Markers, missing)
+		items := 1 + len(move.Markers) + len(missing) + 2*(len(move.Rows)+1)
+		if !known {
+			items++
+		}
+		bytes += moving.Row.Size
+		if len(move.Rows) == store.MaxMoves || items > maxTransaction || len(move.Rows) > 0 && bytes > store.MaxMoveBytes {
+			break
+		}
+		move.Rows = append(move.Rows, moving)
+		switch {
+		case known:
+		case marker.ParkedAt == 0:
+			marker.ParkedAt = c.now.Ticks()
+			missing = append(missing, marker)
+		default:
+			move.Markers = append(move.Markers, marker)
+		}
+	}
+	if len(missing) > 0 {
+		c.transact(store.Mark{Tenure: c.tenure(), Markers: missing, Token: c.transactionToken()})
+		return
+	}
+	move.Token = c.transactionToken()
+	c.transact(move)
+}
+
+// markerOf is the marker under which a row is moved, and whether it is among those
+// of the chunk already. One without a ParkedAt is not in the table yet.
+func (c *core) markerOf(moving store.Moving, chunk, missing []store.Marker) (marker store.Marker, known bool) {
+	for _, m := range chunk {
+		if m.KeyID == moving.KeyID {
+			return m, true
+		}
+	}
+	for _, m := range missing {
+		if m.KeyID == moving.KeyID {
+			return m, true
+		}
+	}
+	if i, set := c.parked.find(moving.KeyID); set {
+		return c.parked.keys[i].Marker, false
+	}
+	return store.Marker{KeyID: moving.KeyID, Topic: moving.Row.Message.Topic, Reason: store.ReasonTopic}, false
+}
+
+// marked: the markers are in the table. Of a rejected record's key all rows are
+// read again now, and moved.
+func (c *core) marked(r store.Mark) {
+	for _, m := range r.Markers {
+		c.parked.add(m)
+	}
+	b := c.batch
+	if c.machine.In(fsm.Draining) {
+		c.dropBatch()
+		return
+	}
+	if !b.condemning {
+		c.moveNext()
+		return
+	}
+	row, f := &b.rows[b.removed], &c.condemned
+	c.emit(event.RecordParked{
+		Bucket: c.cfg.Bucket, Sequence: row.Sequence, Message: row.Message.ID.String(), Topic: row.Message.Topic,
+		KeyID: r.Markers[0].KeyID, Reason: f.reason, Attempts: f.attempts,
+	})
+	c.failures = 0
+	c.recovered()
+	c.unblock()
+	c.condemned = condemned{}
+	c.transition(b.machine, fsm.Marked)
+	c.lastBatch++
+	c.batch = &batch{machine: b.machine, number: c.lastBatch}
+	c.fetch()
+}
+
+// moved: a chunk is set aside.
+func (c *core) moved(r store.Move) {
+	b := c.batch
+	for _, m := range r.Rows {
+		c.parked.fill(m.KeyID)
+	}
+	b.aside = b.aside[len(r.Rows):]
+	c.refusedMove = 0
+	c.emit(event.RowsMoved{Bucket: c.cfg.Bucket, Rows: len(r.Rows), Last: r.Rows[len(r.Rows)-1].Row.Sequence})
+	c.failures = 0
+	if c.machine.In(fsm.Draining) {
+		c.dropBatch()
+		return
+	}
+	c.moveNext()
+}
+
+// allMoved goes on with the rows that are left.
+func (c *core) allMoved() {
+	b := c.batch
+	if b.solid > 0 {
+		c.transition(b.machine, fsm.Moved)
+		c.submit()
+		return
+	}
+	c.goOn(fsm.Emptied)
+}

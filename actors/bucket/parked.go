@@ -1,0 +1,212 @@
+package bucket
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bucketbrigade/relay/actors"
+	"github.com/bucketbrigade/relay/event"
+	"github.com/bucketbrigade/relay/fsm"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// parked is what the tenure knows of what is set aside of its bucket
+// (protocol.md section 7).
+type parked struct {
+	// known: the markers were read in this tenure, and nobody has rung since.
+	// Invariant: nothing is read of the bucket, to be sent, while they are not known.
+	known bool
+	// heard is the Attention that the round before the last read of the markers had
+	// shown: a bell that rang between the two is heard once more (case M-11).
+	heard   store.Ticks
+	asking  store.Ticks    // the same, of the read under way
+	reading []store.Marker // of the pages so far
+
+	keys   []parkedKey    // Invariant: ascending by KeyID
+	topics []store.Marker // Invariant: ascending by Topic
+
+	// headTurn: the bucket's head is next, else a retry. They take turns, so that
+	// neither waits for the end of the other.
+	headTurn bool
+	// drained: since the markers were read, a look at the head has found its end, so
+	// that rows which an operator wants moved are moved.
+	drained bool
+	// checking: a key is looked at that may have no rows.
+	checking bool
+}
+
+// parkedKey is one key that is set aside.
+type parkedKey struct {
+	store.Marker
+	// filled: it has rows, as this tenure has seen or brought about.
+	filled bool
+}
+
+// attention is what the round's read shows of the bell.
+func (c *core) attention() store.Ticks {
+	if c.lease.read == nil {
+		return 0
+	}
+	return c.lease.read.Attention
+}
+
+// listen hears the bell: an operator has changed what is set aside.
+func (c *core) listen() {
+	if c.parked.known && c.attention() != c.parked.heard {
+		c.parked.known = false
+		c.wake("attention")
+	}
+}
+
+// readMarkers asks for a page of what is set aside.
+func (c *core) readMarkers(after string) {
+	if after == "" {
+		c.parked.asking, c.parked.reading = c.attention(), nil
+	}
+	c.batch.token = c.do(store.ReadMarkers{Bucket: c.cfg.Bucket, After: after, NotAfter: c.lease.validUntil})
+}
+
+func (c *core) markersRead(m actors.Replied) {
+	page, ok := m.Reply.Result.(store.MarkersPage)
+	if !ok {
+		c.failBatch()
+		return
+	}
+	if len(page.Unreadable) > 0 {
+		// Nobody knows whose rows are not to pass.
+		c.blockAt(0, page.Unreadable[0].Error())
+		c.failBatch()
+		return
+	}
+	c.parked.reading = append(c.parked.reading, page.Markers...)
+	if page.Next != "" {
+		c.readMarkers(page.Next)
+		return
+	}
+	c.parked.take()
+	if len(c.parked.keys)+len(c.parked.topics) > 0 {
+		c.emit(event.MarkersRead{Bucket: c.cfg.Bucket, Keys: len(c.parked.keys), Topics: len(c.parked.topics)})
+	}
+	c.proceed()
+}
+
+// take makes the markers that were read those that are known.
+func (p *parked) take() {
+	p.known, p.heard, p.drained = true, p.asking, false
+	p.keys, p.topics = nil, nil
+	for _, m := range p.reading {
+		if m.KeyID == "" {
+			p.topics = append(p.topics, m)
+		} else {
+			p.keys = append(p.keys, parkedKey{Marker: m})
+		}
+	}
+	p.reading = nil
+	slices.SortFunc(p.keys, func(a, b parkedKey) int { return cmp.Compare(a.KeyID, b.KeyID) })
+	slices.SortFunc(p.topics, func(a, b store.Marker) int { return cmp.Compare(a.Topic, b.Topic) })
+}
+
+// find is the index of a key, and whether it is set aside.
+func (p *parked) find(keyID string) (int, bool) {
+	return slices.BinarySearchFunc(p.keys, keyID, func(k parkedKey, id string) int { return cmp.Compare(k.KeyID, id) })
+}
+
+func (p *parked) add(m store.Marker) {
+	i, known := p.find(m.KeyID)
+	if !known {
+		p.keys = slices.Insert(p.keys, i, parkedKey{})
+	}
+	p.keys[i] = parkedKey{Marker: m}
+}
+
+func (p *parked) remove(m store.Marker) {
+	if m.KeyID == "" {
+		p.topics = slices.DeleteFunc(p.topics, func(t store.Marker) bool { return t.Topic == m.Topic })
+		return
+	}
+	p.keys = slices.DeleteFunc(p.keys, func(k parkedKey) bool { return k.KeyID == m.KeyID })
+}
+
+// fill notes that a key has rows.
+func (p *parked) fill(keyID string) {
+	if i, known := p.find(keyID); known {
+		p.keys[i].filled = true
+	}
+}
+
+// aside tells whether a row is to be moved, and under which id. A topic whose
+// retry is asked for lets new keys pass: what waits of it becomes only less.
+func (p *parked) aside(row *outbox.Row) (keyID string, aside bool) {
+	keyID = outbox.ParkedKeyID(&row.Message)
+	if _, known := p.find(keyID); known {
+		return keyID, true
+	}
+	i, known := p.topic(row.Message.Topic)
+	return keyID, known && p.topics[i].RetryAt == 0
+}
+
+func (p *parked) topic(name string) (int, bool) {
+	return slices.BinarySearchFunc(p.topics, name, func(m store.Marker, name string) int { return cmp.Compare(m.Topic, name) })
+}
+
+// wanted is a marker whose retry is asked for: a key, or, once none is left of its
+// keys, a whole topic.
+func (p *parked) wanted() (store.Marker, bool) {
+	for _, k := range p.keys {
+		if k.RetryAt != 0 || p.withTopic(k.Marker) {
+			return k.Marker, true
+		}
+	}
+	for _, m := range p.topics {
+		if m.RetryAt != 0 {
+			return m, true
+		}
+	}
+	return store.Marker{}, false
+}
+
+// withTopic: the key was set aside with its topic, whose retry is asked for.
+func (p *parked) withTopic(key store.Marker) bool {
+	i, known := p.topic(key.Topic)
+	return known && p.topics[i].RetryAt != 0 && key.Reason == store.ReasonTopic
+}
+
+// doubtful is a key that may have no rows any more.
+func (p *parked) doubtful() (store.Marker, bool) {
+	for _, k := range p.keys {
+		if !k.filled && k.RetryAt == 0 {
+			return k.Marker, true
+		}
+	}
+	return store.Marker{}, false
+}
+
+// mayRetry tells whether retries may begin: what the tenure before has sent is
+// certainly seen as a whole by now, or there was none.
+func (c *core) mayRetry() bool { return c.cleanly || c.aged() }
+
+// aged: the tenure is a LeaseRenewInterval old.
+func (c *core) aged() bool {
+	return !c.ownedSince.IsZero() && actors.Elapsed(c.ownedSince, c.now) >= c.cfg.LeaseRenewInterval
+}
+
+// retryDue tells whether rows that are set aside are to be delivered now.
+func (c *core) retryDue() bool {
+	if !c.parked.known || !c.mayRetry() || !c.machine.In(fsm.Owned, fsm.Blocked) {
+		return false
+	}
+	_, wanted := c.parked.wanted()
+	return wanted
+}
+
+// checkDue looks for a key without rows: its last one was discarded, or was never
+// moved (case M-06). Rows may still have to be moved before the head has been seen
+// to its end.
+func (c *core) checkDue() bool {
+	if !c.parked.known || !c.parked.drained || !c.aged() || c.retryDue() {
+		return false
+	}
+	_, doubtful := c.parked.doubtful()
+	return doubtful
+}
