@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/coordinator"
@@ -21,6 +22,8 @@ const (
 	shutdownTimeout = 25 * time.Second
 	maxConcurrency  = 8
 	messageLimit    = 64
+
+	transactionalIDPrefix = "outbox-simulated"
 )
 
 // topics are those of a run, with their partitions.
@@ -121,17 +124,18 @@ func (f *fleet) bootNamed(name, relay string) *process {
 
 func (f *fleet) config(p *process) coordinator.Config {
 	return coordinator.Config{
-		Relay: p.relay, Mode: "ordered", BucketCount: f.o.Buckets,
+		Relay: p.relay, Mode: string(f.o.Mode), BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 		ShutdownTimeout: shutdownTimeout, MaxConcurrency: maxConcurrency,
 		Bucket: bucket.Config{
 			BatchSize: f.o.BatchSize, MaxBatchBytes: 8 << 20,
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
-			MaxClockSkew: f.o.MaxClockSkew,
+			MaxClockSkew: f.o.MaxClockSkew, Fenced: f.fenced(),
 		},
 		Publisher: publisher.Config{
 			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter,
+			Fencing: f.fencing(),
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err
@@ -139,6 +143,19 @@ func (f *fleet) config(p *process) coordinator.Config {
 			f.record(p.name, processEnded, ended{err})
 			f.At(time.Second, func() { f.bury(p) })
 		},
+	}
+}
+
+func (f *fleet) fenced() bool { return f.o.Mode == relay.ModeFenced }
+
+// fencing are the publishers' settings of fenced mode; nil: the fleet is in another.
+func (f *fleet) fencing() *publisher.Fencing {
+	if !f.fenced() {
+		return nil
+	}
+	return &publisher.Fencing{
+		TransactionalIDPrefix: transactionalIDPrefix,
+		LeaseValidity:         f.o.LeaseDuration - f.o.MaxClockSkew, LeaseRenewInterval: f.o.LeaseRenewInterval,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bucketbrigade/relay"
 )
 
 // WriteScenario writes a random run as a scenario, with every setting and each
@@ -36,6 +38,9 @@ func WriteScenario(w io.Writer, o Options, title, story string) error {
 		{"heal-within", shortDuration(o.HealWithin)},
 	} {
 		fmt.Fprintln(b, setting.name, setting.value)
+	}
+	if o.Mode == relay.ModeFenced {
+		fmt.Fprintln(b, "mode", o.Mode)
 	}
 	for _, kind := range FaultKinds() {
 		only, limited := o.Only[kind]

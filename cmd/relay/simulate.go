@@ -244,6 +244,9 @@ func (c *simulate) options(seed uint64) simulation.Options {
 	if isSet("batch-size") {
 		o.BatchSize = s.BatchSize
 	}
+	if isSet("mode") {
+		o.Mode = s.Mode
+	}
 	return o.Draw()
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/simulation"
 )
@@ -94,5 +96,6 @@ func (c *simulate) replay(o simulation.Options) string {
 		"--max-clock-skew " + settings.Duration(&o.MaxClockSkew).String(),
 		"--poll-interval " + settings.Duration(&o.PollInterval).String(),
 		fmt.Sprintf("--batch-size %d", o.BatchSize),
+		"--mode " + string(cmp.Or(o.Mode, relay.ModeOrdered)),
 	}, " ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/simulation"
 )
 
@@ -79,6 +80,7 @@ type triedDocument struct {
 	MaxClockSkew       float64    `json:"maxClockSkew"`
 	PollInterval       float64    `json:"pollInterval"`
 	BatchSize          int        `json:"batchSize"`
+	Mode               relay.Mode `json:"mode"`
 }
 
 type countedDocument struct {
@@ -124,7 +126,7 @@ func (c *simulate) document(r simulated) seedDocument {
 		Settings: triedDocument{
 			Relays: o.Relays, Buckets: o.Buckets, Duration: o.Duration.Seconds(), Rate: o.Rate, Faults: c.faults,
 			LeaseDuration: o.LeaseDuration.Seconds(), LeaseRenewInterval: o.LeaseRenewInterval.Seconds(),
-			MaxClockSkew: o.MaxClockSkew.Seconds(), PollInterval: o.PollInterval.Seconds(), BatchSize: o.BatchSize,
+			MaxClockSkew: o.MaxClockSkew.Seconds(), PollInterval: o.PollInterval.Seconds(), BatchSize: o.BatchSize, Mode: o.Mode,
 		},
 		Messages: countedDocument{Enqueued: report.Messages.Enqueued, Published: report.Messages.Published,
 			Duplicates: report.Messages.Duplicates, Pending: report.Messages.Pending},

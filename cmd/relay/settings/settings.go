@@ -69,7 +69,7 @@ func (s *Settings) table() []setting {
 		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
 			required: "at least one broker is required"},
 
-		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
+		{name: "mode", group: Relay | Simulated, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
 		{name: "transactional-id-prefix", group: Relay, value: Text(&c.TransactionalIDPrefix), doc: "begins the ids of fenced mode; unset: outbox-{region}-{table}-{key-prefix}"},
 		{name: "poison", group: Relay, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonBlock}, "park", "dead-letter"), doc: "what a record rejected for its own sake does: block"},
 		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
