@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/bucketbrigade/relay"
 )
 
 // WriteScenario writes a random run as a scenario, with every setting and each
@@ -35,12 +33,9 @@ func WriteScenario(w io.Writer, o Options, title, story string) error {
 		{"seed", o.Seed}, {"relays", o.Relays}, {"buckets", o.Buckets}, {"rate", decimal(o.Rate)},
 		{"lease", shortDuration(o.LeaseDuration)}, {"interval", shortDuration(o.LeaseRenewInterval)},
 		{"skew", shortDuration(o.MaxClockSkew)}, {"poll", shortDuration(o.PollInterval)}, {"batch", o.BatchSize},
-		{"heal-within", shortDuration(o.HealWithin)},
+		{"heal-within", shortDuration(o.HealWithin)}, {"mode", o.Mode},
 	} {
 		fmt.Fprintln(b, setting.name, setting.value)
-	}
-	if o.Mode == relay.ModeFenced {
-		fmt.Fprintln(b, "mode", o.Mode)
 	}
 	for _, kind := range FaultKinds() {
 		only, limited := o.Only[kind]
