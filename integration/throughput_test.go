@@ -22,8 +22,7 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
-// What is moved in each of the rounds, once by the bare loop and once by the
-// relay.
+// What is moved in each of the rounds, once by each contestant.
 const (
 	benchMessages   = 20_000
 	benchValueBytes = 300
@@ -36,7 +35,7 @@ const (
 // what cannot be left out, with the same two clients on the same kind of table:
 // query 500 rows, produce them, wait for the reports, delete them 25 at a time.
 // The loop goes from bucket to bucket; a second one has a loop for each bucket,
-// as the relay does. All take turns, and what counts is the time of all rounds.
+// as the relay does. The relay runs in both of its modes. All take turns, and what counts is the time of all rounds.
 // Nothing is asserted but that everything was moved: machines differ.
 func TestThroughputBesideABareLoop(t *testing.T) {
 	contestants := []struct {
@@ -45,7 +44,8 @@ func TestThroughputBesideABareLoop(t *testing.T) {
 	}{
 		{"bare loop", (*bench).bareLoop},
 		{"bare loop per bucket", (*bench).bareLoopPerBucket},
-		{"relay", (*bench).relay},
+		{"relay", func(b *bench) time.Duration { return b.relay(relay.ModeOrdered) }},
+		{"relay, fenced", func(b *bench) time.Duration { return b.relay(relay.ModeFenced) }},
 	}
 	warm := uniqueTopic(t) + "-warm"
 	createTopic(t, warm, 1, 0)
@@ -65,6 +65,7 @@ func TestThroughputBesideABareLoop(t *testing.T) {
 	for _, c := range contestants[:2] {
 		t.Logf("relay / %s = %.2f", c.name, total[c.name].Seconds()/total["relay"].Seconds())
 	}
+	t.Logf("fenced / ordered = %.2f", total["relay"].Seconds()/total["relay, fenced"].Seconds())
 }
 
 // bench is a table full of messages, a topic, and the clients to move them with.
@@ -112,12 +113,13 @@ func (b *bench) wantMoved() {
 	}
 }
 
-// relay moves all with an embedded relay, in its default settings. The time runs
+// relay moves all with an embedded relay, in its default settings but for the mode. The time runs
 // from its first fetch to its last delete, as the loops' does.
-func (b *bench) relay() time.Duration {
+func (b *bench) relay(mode relay.Mode) time.Duration {
 	var mu sync.Mutex
 	var began, ended time.Duration
 	removed, all := 0, make(chan struct{})
+	batches, publishing := 0, time.Duration(0)
 	observe := func(e event.Envelope) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -126,6 +128,8 @@ func (b *bench) relay() time.Duration {
 			if v.Request == "fetch" && began == 0 {
 				began = e.Elapsed - v.Took
 			}
+		case event.BatchPublished:
+			batches, publishing = batches+1, publishing+v.Took
 		case event.BatchRemoved:
 			if removed += v.Rows; removed == benchMessages {
 				ended = e.Elapsed
@@ -134,7 +138,7 @@ func (b *bench) relay() time.Duration {
 		}
 	}
 	r, err := relay.New(relay.Config{
-		Table: b.schema.Table, DynamoDB: b.client, Coordination: dynamo(b.t),
+		Table: b.schema.Table, Mode: mode, DynamoDB: b.client, Coordination: dynamo(b.t),
 		Producers: newFactory(b.t, kafka.Config{Brokers: brokers(b.t)}),
 		Observers: []event.Observer{event.ObserverFunc(observe)},
 	})
@@ -156,6 +160,8 @@ func (b *bench) relay() time.Duration {
 	}
 	mu.Lock()
 	defer mu.Unlock()
+	b.t.Logf("%-21s %6.1f ms from a batch's submission to its last acknowledgement, %d batches",
+		mode, float64(publishing.Milliseconds())/float64(max(1, batches)), batches)
 	return ended - began
 }
 

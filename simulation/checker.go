@@ -33,6 +33,7 @@ type checker struct {
 	won       []victory // by bucket: its last claim that was applied
 	rowsOf    [][]int64 // by bucket: the rows in the table, ascending
 	lanes     map[lanePlace]*laneRows
+	tenures   tenures
 	firstRead map[readBy]time.Duration
 
 	aside     []asideRows     // by bucket
@@ -78,7 +79,7 @@ func newChecker(f *fleet) *checker {
 	return &checker{
 		aside: aside, tokens: map[string]bool{}, discarded: map[int]bool{}, everAside: map[rowName]bool{},
 		witnesses: map[*process]*witness{}, named: make([]naming, f.o.Buckets), won: make([]victory, f.o.Buckets),
-		rowsOf: make([][]int64, f.o.Buckets), lanes: map[lanePlace]*laneRows{}, firstRead: map[readBy]time.Duration{},
+		rowsOf: make([][]int64, f.o.Buckets), lanes: map[lanePlace]*laneRows{}, tenures: newTenures(), firstRead: map[readBy]time.Duration{},
 		fleet: f, keys: map[string]*keyOrder{}, rows: map[rowName]int{}, beliefs: map[int][]belief{},
 		requests: map[string]int{}, refused: map[string]int{}, coverage: map[string]int{},
 	}
@@ -151,6 +152,7 @@ func (c *checker) leaseWritten(p *process, r store.Request, before item, reply s
 	was, _ := before.ticks(outbox.AttrExpiresAtUtc)
 	is, _ := after.ticks(outbox.AttrExpiresAtUtc)
 	_, keeps := r.(store.Keep)
+	c.tenureBegins(p, r, reply)
 	if keeps && is < was {
 		c.about(p.name, b).violated("I-7", "%s: a keep moved the expiry of bucket %d from %d to %d", p.name, b, was, is)
 	}
@@ -186,7 +188,7 @@ func (c *checker) deleting(p *process, r store.Delete) {
 		switch {
 		case !known:
 			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d, which was never committed", p.name, sequence, r.Bucket)
-		case c.delivered[i] == 0 && !c.fleet.writers.committed[i].misnumbered:
+		case c.delivered[i] == 0 && !c.fleet.writers.committed[i].misnumbered && !c.unseen(i):
 			c.about(p.name, r.Bucket).violated("I-3", "%s deletes row %d of bucket %d before it was delivered", p.name, sequence, r.Bucket)
 		}
 	}
@@ -261,6 +263,7 @@ func (c *checker) appended(r BrokerRecord) {
 	if fault := differ(r, m); fault != "" {
 		c.about(r.Owner, r.Token.Bucket).violated("I-2", "message %s: %s", id, fault)
 	}
+	c.inTenure(r)
 	c.delivered[i]++
 	if c.delivered[i] > 1 {
 		return
@@ -277,7 +280,7 @@ func (c *checker) appended(r BrokerRecord) {
 	if c.discarded[i] {
 		return
 	}
-	if k.next < len(k.commits) && k.commits[k.next] < i {
+	if k.next < len(k.commits) && k.commits[k.next] < i && c.together(k.commits[k.next], i) {
 		late := c.fleet.writers.committed[k.commits[k.next]]
 		c.about(r.Owner, r.Token.Bucket).violated("I-4", "row %d of bucket %d passes row %d of the same topic and key", r.Token.Sequence, r.Token.Bucket, late.sequence)
 	}

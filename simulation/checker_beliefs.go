@@ -1,6 +1,10 @@
 package simulation
 
-import "github.com/bucketbrigade/relay/store"
+import (
+	"time"
+
+	"github.com/bucketbrigade/relay/store"
+)
 
 // belief is that one process holds a bucket's lease valid until an instant of
 // its own clocks.
@@ -85,4 +89,15 @@ func (c *checker) holds(p *process, b int) bool {
 		}
 	}
 	return false
+}
+
+// renewed is how long ago, by the process's own reckoning, the lease that it holds
+// valid was renewed; a long time when it holds none.
+func (c *checker) renewed(p *process, bucket int) time.Duration {
+	for _, b := range c.beliefs[bucket] {
+		if b.process == p && b.holds() {
+			return c.fleet.o.LeaseDuration - c.fleet.o.MaxClockSkew - p.Now().Until(b.until)
+		}
+	}
+	return time.Hour
 }

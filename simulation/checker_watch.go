@@ -1,6 +1,12 @@
 package simulation
 
-import "github.com/bucketbrigade/relay/actors/publisher"
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+)
 
 // watch is a factory whose producers are watched: no relay submits a record of a
 // bucket whose lease is not valid.
@@ -21,7 +27,21 @@ func (f watchedFactory) Open(o publisher.Options, sink publisher.Sink) (publishe
 		sink(message)
 	}
 	producer, err := f.Factory.Open(o, watched)
-	return watchedProducer{producer, f.checker, f.process, o.Number}, err
+	w := watchedProducer{producer, f.checker, f.process, o.Number}
+	if t, transactional := producer.(publisher.Transactional); transactional {
+		f.checker.witness(f.process).transactions[o.Number] = nil
+		return watchedTransactional{w, t, bucketOf(o.TransactionalID)}, err
+	}
+	return w, err
+}
+
+// bucketOf is the bucket that a transactional id is for.
+func bucketOf(id string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(id, transactionalIDPrefix+"-"))
+	if err != nil {
+		panic("simulation: a transactional id of nobody: " + id)
+	}
+	return n
 }
 
 type watchedProducer struct {
@@ -51,3 +71,25 @@ func (w watchedProducer) Close() {
 	w.checker.witness(w.process).closed(w.number)
 	w.Producer.Close()
 }
+
+// watchedTransactional is a watched producer with transactions.
+type watchedTransactional struct {
+	watchedProducer
+	transactional publisher.Transactional
+	bucket        int
+}
+
+// Initialize checks that the fence is taken under a lease that was renewed less than
+// one LeaseRenewInterval ago.
+func (w watchedTransactional) Initialize(timeout time.Duration) {
+	c, p := w.checker, w.process
+	if age := c.renewed(p, w.bucket); age >= c.fleet.o.LeaseRenewInterval {
+		c.about(p.name, w.bucket).violated("I-42", "%s takes the fence of bucket %d under a lease that was renewed %v ago", p.name, w.bucket, age)
+	}
+	w.transactional.Initialize(timeout)
+}
+
+// Begin, Commit and Abort pass the call on.
+func (w watchedTransactional) Begin() error                 { return w.transactional.Begin() }
+func (w watchedTransactional) Commit(timeout time.Duration) { w.transactional.Commit(timeout) }
+func (w watchedTransactional) Abort(timeout time.Duration)  { w.transactional.Abort(timeout) }

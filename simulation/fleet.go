@@ -23,6 +23,8 @@ const (
 	shutdownTimeout = 25 * time.Second
 	maxConcurrency  = 8
 	messageLimit    = 64
+
+	transactionalIDPrefix = "outbox-simulated"
 )
 
 // topic is one of a run, with its partitions.
@@ -133,7 +135,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 		letters = letterTopic
 	}
 	return coordinator.Config{
-		Relay: p.relay, Mode: "ordered", BucketCount: f.o.Buckets,
+		Relay: p.relay, Mode: string(f.o.Mode), BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 		ShutdownTimeout: shutdownTimeout, MaxConcurrency: maxConcurrency,
 		Bucket: bucket.Config{
@@ -141,10 +143,11 @@ func (f *fleet) config(p *process) coordinator.Config {
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
 			Poison: bucket.Poison(f.o.Poison), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
-			MaxClockSkew: f.o.MaxClockSkew,
+			MaxClockSkew: f.o.MaxClockSkew, Fenced: f.fenced(),
 		},
 		Publisher: publisher.Config{
 			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter, DeadLetterTopic: letters,
+			Fencing: f.fencing(),
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err
@@ -152,6 +155,19 @@ func (f *fleet) config(p *process) coordinator.Config {
 			f.record(p.name, processEnded, ended{err})
 			f.At(time.Second, func() { f.bury(p) })
 		},
+	}
+}
+
+func (f *fleet) fenced() bool { return f.o.Mode == relay.ModeFenced }
+
+// fencing are the publishers' settings of fenced mode; nil: the fleet is in another.
+func (f *fleet) fencing() *publisher.Fencing {
+	if !f.fenced() {
+		return nil
+	}
+	return &publisher.Fencing{
+		TransactionalIDPrefix: transactionalIDPrefix,
+		LeaseValidity:         f.o.LeaseDuration - f.o.MaxClockSkew, LeaseRenewInterval: f.o.LeaseRenewInterval,
 	}
 }
 

@@ -30,6 +30,7 @@ type Options struct {
 	// PoisonAfter rejections; defaults: as in production. The dead-letter topic exists.
 	Poison      relay.PoisonPolicy
 	PoisonAfter int
+	Mode        relay.Mode // of all relays; default relay.ModeOrdered
 	// Capacity is what the coordination partition serves; default: anything.
 	Capacity Capacity
 	// HealWithin is the virtual time, after everything was healed, within which
@@ -52,7 +53,8 @@ func ServiceCapacity() Capacity { return Capacity{Read: 3000, Write: 1000} }
 
 // Draw fills each of the relays' settings that is zero with one that the seed
 // draws: leases of 3 to 30 s, so that a short run sees many lease lifetimes,
-// batches of a few rows and of many, short and long intervals. What was given
+// batches of a few rows and of many, short and long intervals; a quarter of the
+// fleets is fenced. What was given
 // stays, and the rest is drawn to fit it.
 func (o Options) Draw() Options {
 	r := derived(o.Seed, "settings")
@@ -72,6 +74,10 @@ func (o Options) Draw() Options {
 	orDefault(&o.BatchSize, batch)
 	orDefault(&o.Poison, poison)
 	orDefault(&o.PoisonAfter, poisonAfter)
+	if o.Mode == "" && derived(o.Seed, "mode").IntN(4) == 0 {
+		o.Mode = relay.ModeFenced
+	}
+	orDefault(&o.Mode, relay.ModeOrdered)
 	return o
 }
 
@@ -97,7 +103,7 @@ func (o Options) Validate() error {
 	return errors.Join(append(faults, relay.Config{
 		Table: "outbox", BucketCount: o.Buckets, DynamoDB: db, Coordination: db, Producers: NewBroker(BrokerConfig{}).Factory(""),
 		LeaseDuration: o.LeaseDuration, LeaseRenewInterval: o.LeaseRenewInterval, MaxClockSkew: o.MaxClockSkew,
-		PollInterval: o.PollInterval, BatchSize: o.BatchSize,
+		PollInterval: o.PollInterval, BatchSize: o.BatchSize, Mode: o.Mode,
 		Poison: o.Poison, PoisonAfter: o.PoisonAfter, DeadLetterTopic: letterTopic,
 	}.Validate())...)
 }
@@ -118,6 +124,7 @@ func (o Options) WithDefaults() Options {
 	orDefault(&o.BatchSize, 500)
 	orDefault(&o.Poison, relay.PoisonPark)
 	orDefault(&o.PoisonAfter, relay.DefaultPoisonAfter)
+	orDefault(&o.Mode, relay.ModeOrdered)
 	orDefault(&o.HealWithin, 5*o.LeaseDuration+2*time.Minute)
 	return o
 }

@@ -93,6 +93,8 @@ func (p *scenarioParser) setting(w *words) bool {
 		if *numbers[word] = w.number(word); *numbers[word] < 1 {
 			w.fail("%s is at least 1", word)
 		}
+	case w.has("mode"):
+		o.Mode = relay.Mode(w.oneOf("the mode", string(relay.ModeOrdered), string(relay.ModeFenced)))
 	case w.has("seed"):
 		o.Seed = w.seed()
 	case w.has("poison"):

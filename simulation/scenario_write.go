@@ -34,7 +34,7 @@ func WriteScenario(w io.Writer, o Options, title, story string) error {
 		{"lease", shortDuration(o.LeaseDuration)}, {"interval", shortDuration(o.LeaseRenewInterval)},
 		{"skew", shortDuration(o.MaxClockSkew)}, {"poll", shortDuration(o.PollInterval)}, {"batch", o.BatchSize},
 		{"poison", o.Poison}, {"poison-after", o.PoisonAfter},
-		{"heal-within", shortDuration(o.HealWithin)},
+		{"heal-within", shortDuration(o.HealWithin)}, {"mode", o.Mode},
 	} {
 		fmt.Fprintln(b, setting.name, setting.value)
 	}

@@ -320,6 +320,22 @@ func (f *fleet) brokerFaults() BrokerFaults {
 			}
 			return fault
 		},
+		Conclude: func(owner string, _ publisher.Call) BrokerFault {
+			var fault BrokerFault
+			switch {
+			case f.heldUp[owner]:
+				fault.Delay = time.Minute
+			case f.strikes(BrokerDelays):
+				fault.Delay = f.dice.of(BrokerDelays).between(time.Second, time.Minute)
+			case f.strikes(BrokerTimesOut):
+				fault.LoseRequest = true
+			case f.strikes(BrokerAppendsLate):
+				fault.LoseAnswer = true
+			case f.strikes(BrokerFailsOver):
+				fault.FailOver = true
+			}
+			return fault
+		},
 		Full: f.queueFull,
 		Mute: func(publisher.Token) bool { return f.strikes(BrokerMutes) },
 		Reject: func(r publisher.Record) string {

@@ -25,7 +25,10 @@ type witness struct {
 	numbers     map[int64]int // tenures: the bucket of each number
 	buckets     []bucketWitness
 	outstanding map[publisher.Token]submission
-	stop        stopWitness
+	// transactions are the delivered records of each transactional producer that are
+	// not committed.
+	transactions map[int][]publisher.Token
+	stop         stopWitness
 }
 
 // bucketWitness is what was seen of one bucket of a process.
@@ -74,7 +77,8 @@ func (c *checker) witness(p *process) *witness {
 	if w == nil {
 		w = &witness{
 			numbers: map[int64]int{}, outstanding: map[publisher.Token]submission{},
-			buckets: make([]bucketWitness, c.fleet.o.Buckets),
+			transactions: map[int][]publisher.Token{},
+			buckets:      make([]bucketWitness, c.fleet.o.Buckets),
 		}
 		for b := range w.buckets {
 			w.buckets[b].acked, w.buckets[b].shared = map[int64]bool{}, map[int64]bool{}
@@ -195,18 +199,44 @@ func (w *witness) reported(message any) {
 	case publisher.Reached:
 		w.reached = true
 	case publisher.Reported:
+		open, transactional := w.transactions[m.Producer]
 		for _, r := range m.Reports {
 			w.ended(r.Token)
-			if b := &w.buckets[r.Token.Bucket]; r.Fault == nil && !b.acked[r.Token.Sequence] {
-				b.acked[r.Token.Sequence] = true
-				b.undeleted = append(b.undeleted, r.Token.Sequence)
+			switch {
+			case r.Fault != nil:
+			case transactional:
+				open = append(open, r.Token)
+			default:
+				w.acknowledged(r.Token)
 			}
 		}
+		if transactional {
+			w.transactions[m.Producer] = open
+		}
+	case publisher.Concluded:
+		if m.Call == publisher.Commit && m.Fault == nil {
+			for _, t := range w.transactions[m.Producer] {
+				w.acknowledged(t)
+			}
+		}
+		if m.Fault == nil { // what had no report yet is dropped by an abort
+			w.closed(m.Producer)
+			w.transactions[m.Producer] = nil
+		}
+	}
+}
+
+// acknowledged: the broker has a record for good.
+func (w *witness) acknowledged(t publisher.Token) {
+	if b := &w.buckets[t.Bucket]; !b.acked[t.Sequence] {
+		b.acked[t.Sequence] = true
+		b.undeleted = append(b.undeleted, t.Sequence)
 	}
 }
 
 // closed: nothing of a producer is reported any more.
 func (w *witness) closed(producer int) {
+	delete(w.transactions, producer)
 	for t, s := range w.outstanding { // the order does not matter
 		if s.producer == producer {
 			w.ended(t)

@@ -14,6 +14,8 @@ type fence struct {
 	held  bool
 	asked uint64 // number of the question under way; 0: none
 	last  uint64
+	// refused: the last answer was no, perhaps since the lease was not renewed lately.
+	refused bool
 }
 
 // fenced tells whether a fetch may be sent. If not, it waits in its batch for the
@@ -36,7 +38,7 @@ func (c *core) fenceTaken(m publisher.FenceTaken) {
 		return
 	}
 	c.fence.asked = 0
-	c.fence.held = m.Fault == nil
+	c.fence.held, c.fence.refused = m.Fault == nil, m.Fault != nil
 	if !c.waitsForFence() {
 		return
 	}
@@ -45,6 +47,16 @@ func (c *core) fenceTaken(m publisher.FenceTaken) {
 		return
 	}
 	c.fetch()
+}
+
+// askAgain asks for a fence that was refused, now that the lease is renewed, without
+// waiting for the pause's end: what refused it may have been the lease.
+func (c *core) askAgain() {
+	if c.fence.refused && c.batch != nil && c.batch.machine.In(fsm.BackingOff) {
+		c.effects = append(c.effects, disarm{retryTimer})
+		c.timers[retryTimer]++
+		c.retry()
+	}
 }
 
 // waitsForFence tells whether the batch's first fetch does.

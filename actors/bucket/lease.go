@@ -285,6 +285,7 @@ func (c *core) confirmed(expires store.Ticks) {
 		c.tellPublisher(publisher.Extend{Bucket: c.cfg.Bucket, NotAfter: c.lease.validUntil})
 	}
 	c.confirmOrWithhold()
+	c.askAgain()
 }
 
 // confirmOrWithhold ends withholding when the lease is valid and our clock has

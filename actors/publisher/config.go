@@ -78,7 +78,7 @@ type Fencing struct {
 	// under it; less than LeaseValidity.
 	LeaseRenewInterval time.Duration
 	// CallTimeout bounds each call that initializes, commits or aborts; default 10 s.
-	// A commit or an abort without success is called three times.
+	// A commit that times out is called three times.
 	CallTimeout time.Duration
 }
 

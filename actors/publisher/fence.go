@@ -52,8 +52,12 @@ func (f *fencing) settleFence(x *fence) {
 	x.producer.fence, x.producer.since = x, f.now
 }
 
-// renewed tells whether the lease was renewed less than one LeaseRenewInterval ago.
+// renewed tells whether the lease was renewed less than one LeaseRenewInterval ago,
+// and since another took the fence.
 func (f *fencing) renewed(x *fence) bool {
+	if !x.lostAt.IsZero() && x.lostAt.Until(x.asked.NotAfter) <= f.settings.LeaseValidity {
+		return false
+	}
 	return f.now.Until(x.asked.NotAfter) > f.settings.LeaseValidity-f.settings.LeaseRenewInterval
 }
 
@@ -100,6 +104,9 @@ func (f *fencing) initialized(x *fence, fault *Fault) {
 // broker, which has committed or aborted it by then.
 func (f *fencing) lose(x *fence, fault *Fault) {
 	p := x.producer
+	if fault.Class == Fenced {
+		x.lostAt = f.now
+	}
 	if x.phase == initializing {
 		f.refuseFence(x, fault)
 	} else {

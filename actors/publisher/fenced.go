@@ -1,6 +1,10 @@
 package publisher
 
-import "github.com/asynkron/protoactor-go/actor"
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/bucketbrigade/relay/actors"
+)
 
 // fencing is the algorithm of fenced mode (kafka.md): a transactional producer for
 // each bucket whose fence was taken, and one plain producer that asks for topics'
@@ -9,7 +13,9 @@ import "github.com/asynkron/protoactor-go/actor"
 // What it keeps, in one sentence each:
 //
 //   - a fence is taken only under a lease that was renewed less than one
-//     LeaseRenewInterval ago, and nothing is handed over before the lease was seen to
+//     LeaseRenewInterval ago, and after another has taken the fence only under one
+//     that was renewed since: who can renew its lease is no zombie;
+//   - nothing is handed over before the lease was seen to
 //     be valid after the fence had been taken;
 //   - a batch is a row of transactions, one after another, and each has consecutive
 //     rows: the next one begins when the one before is committed;
@@ -20,7 +26,7 @@ import "github.com/asynkron/protoactor-go/actor"
 // before the other's as their own transactions end, those of other buckets too; so
 // one key on two partitions has no order that anyone could keep.
 //
-// The second half of the first line is what keeps a zombie's records from anyone:
+// The second line is what keeps a zombie's records from anyone:
 // its lease was valid after its fence was taken, so its successor's lease began
 // later, and the successor's fence is the younger one.
 type fencing struct {
@@ -36,13 +42,14 @@ type fence struct {
 	phase  phase
 	// Invariant: nil exactly while the phase is unfenced.
 	producer *producer
-	asked    *Fence     // not answered yet; nil: none
-	holder   *actor.PID // the actor that the fence was taken for
+	asked    *Fence         // not answered yet; nil: none
+	holder   *actor.PID     // the actor that the fence was taken for
+	lostAt   actors.Instant // when another was last seen to have taken it; zero: never
 	// leaving: the lease has ended; the producer is closed when no transaction is
 	// open any more.
 	leaving bool
 	call    uint64 // number of the call under way
-	tries   int    // of the present commit or abort
+	tries   int    // of the present commit
 	transaction
 }
 

@@ -250,6 +250,9 @@ func (c *simulate) options(seed uint64) simulation.Options {
 	if isSet("poison-after") {
 		o.PoisonAfter = s.PoisonAfter
 	}
+	if isSet("mode") {
+		o.Mode = s.Mode
+	}
 	return o.Draw()
 }
 

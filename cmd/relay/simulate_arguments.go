@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/simulation"
 )
@@ -95,5 +97,6 @@ func (c *simulate) replay(o simulation.Options) string {
 		"--poll-interval " + settings.Duration(&o.PollInterval).String(),
 		fmt.Sprintf("--batch-size %d", o.BatchSize),
 		fmt.Sprintf("--poison %s --poison-after %d", o.Poison, o.PoisonAfter),
+		"--mode " + string(cmp.Or(o.Mode, relay.ModeOrdered)),
 	}, " ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/simulation"
 )
 
@@ -81,6 +82,7 @@ type triedDocument struct {
 	BatchSize          int        `json:"batchSize"`
 	Poison             string     `json:"poison"`
 	PoisonAfter        int        `json:"poisonAfter"`
+	Mode               relay.Mode `json:"mode"`
 }
 
 type countedDocument struct {
@@ -127,7 +129,7 @@ func (c *simulate) document(r simulated) seedDocument {
 			Relays: o.Relays, Buckets: o.Buckets, Duration: o.Duration.Seconds(), Rate: o.Rate, Faults: c.faults,
 			LeaseDuration: o.LeaseDuration.Seconds(), LeaseRenewInterval: o.LeaseRenewInterval.Seconds(),
 			MaxClockSkew: o.MaxClockSkew.Seconds(), PollInterval: o.PollInterval.Seconds(), BatchSize: o.BatchSize,
-			Poison: string(o.Poison), PoisonAfter: o.PoisonAfter,
+			Poison: string(o.Poison), PoisonAfter: o.PoisonAfter, Mode: o.Mode,
 		},
 		Messages: countedDocument{Enqueued: report.Messages.Enqueued, Published: report.Messages.Published,
 			Duplicates: report.Messages.Duplicates, Parked: report.Messages.Parked, Pending: report.Messages.Pending},

@@ -230,7 +230,7 @@ func TestSimulateTriesTheSettingsOfAFile(t *testing.T) {
 	write("table: orders\nbrokers: kafka:9092\nlease-duration: 12s\nlease-renew-interval: 3s\nmax-clock-skew: 1s\nbucket-count: 4\n")
 	d := simulateJSON(t, "--config", file, "--seed", "1", "--duration", "5s", "--batch-size", "9")
 	want := triedDocument{Relays: 3, Buckets: 4, Duration: 5, Rate: 20, Faults: faultsDefault, LeaseDuration: 12, LeaseRenewInterval: 3,
-		MaxClockSkew: 1, PollInterval: 1, BatchSize: 9, Poison: "park", PoisonAfter: 3}
+		MaxClockSkew: 1, PollInterval: 1, BatchSize: 9, Poison: "park", PoisonAfter: 3, Mode: relay.ModeOrdered}
 	if d.Seeds[0].Settings != want {
 		t.Errorf("settings %+v, want %+v", d.Seeds[0].Settings, want)
 	}

@@ -1,0 +1,88 @@
+package simulation
+
+import (
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// tenures are the tenures of all buckets, in the order in which they began: by the
+// first claim, or keep, of each that the table applied.
+type tenures struct {
+	began map[ownership]int
+	// last is the tenure of the last record that consumers saw on a partition.
+	last map[lanePlace]int
+}
+
+// ownership is one process's time with one bucket. Its number is also in the batches
+// that the bucket gives to the publisher.
+type ownership struct {
+	process string
+	bucket  int
+	number  int64
+}
+
+func newTenures() tenures { return tenures{map[ownership]int{}, map[lanePlace]int{}} }
+
+// tenureBegins notes a lease write that begins a tenure.
+func (c *checker) tenureBegins(p *process, r store.Request, reply store.Reply) {
+	t := ownership{process: p.name, bucket: r.ConcernsBucket()}
+	switch r := r.(type) {
+	case store.Claim:
+		t.number = r.Claim
+	case store.Keep:
+		t.number = r.Claim
+	default:
+		return
+	}
+	if _, known := c.tenures.began[t]; !known && reply.Class == store.Done {
+		c.tenures.began[t] = len(c.tenures.began) + 1
+	}
+}
+
+// inTenure: in a fenced fleet a consumer of committed records sees no record of an
+// old owner after the first of the new one's, partition by partition. A process that
+// cannot know yet of a younger one under its id is no old owner: as with I-5, for
+// that while there are two.
+func (c *checker) inTenure(r BrokerRecord) {
+	if !c.fleet.fenced() {
+		return
+	}
+	began := c.tenures.began[tenureOf(r.Owner, r.Token)]
+	at := lanePlace{r.Token.Bucket, r.Topic, r.Partition}
+	if began < c.tenures.last[at] && !c.unawareNamed(r.Owner) {
+		c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
+	}
+	c.tenures.last[at] = max(c.tenures.last[at], began)
+}
+
+func tenureOf(process string, t publisher.Token) ownership {
+	return ownership{process, t.Bucket, int64(t.Batch >> 32)}
+}
+
+// unseen tells whether the broker has a message for good that no consumer sees
+// yet, since a transaction is open before it on its partition.
+func (c *checker) unseen(i int) bool {
+	id := c.fleet.writers.committed[i].message.ID
+	return c.fleet.fenced() && c.fleet.broker.Unseen(func(r BrokerRecord) bool {
+		of, ok := messageID(r.Record)
+		return ok && of == id
+	})
+}
+
+// together tells whether the order of two messages of one key shows: in a fenced
+// fleet it does on one partition only, since what a consumer sees first of two is a
+// matter of others' transactions too.
+func (c *checker) together(i, j int) bool {
+	committed := c.fleet.writers.committed
+	return !c.fleet.fenced() || partitionOf(committed[i].message) == partitionOf(committed[j].message)
+}
+
+// unawareNamed is unaware for a process that may have ended.
+func (c *checker) unawareNamed(name string) bool {
+	for _, p := range c.fleet.processes {
+		if p.name == name {
+			return c.unaware(p)
+		}
+	}
+	return false
+}
