@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
@@ -15,9 +16,17 @@ import (
 // Mode is how records are kept in order.
 type Mode string
 
-// ModeOrdered keeps the order of each topic and key with idempotent producers,
-// also across a rejected record. It is the default and the only mode yet.
-const ModeOrdered Mode = "ordered"
+// The modes; docs/modes.md compares them.
+const (
+	// ModeOrdered keeps the order of each topic and key with idempotent producers,
+	// also across a rejected record. It is the default.
+	ModeOrdered Mode = "ordered"
+	// ModeFenced publishes each bucket in transactions of a producer of its own: a
+	// relay that lost its lease cannot publish any more once its successor has taken
+	// the fence. Consumers must read committed records. A fleet is fenced when all
+	// its relays are.
+	ModeFenced Mode = "fenced"
+)
 
 // PoisonPolicy is what happens to a record that the broker rejects for its own
 // sake, PoisonAfter times, each time alone in its request (protocol.md section 7).
@@ -67,8 +76,16 @@ type Config struct {
 	// relay has withdrawn and come back. Only configure one when two live processes
 	// can never share it.
 	RelayID string
-	Mode    Mode         // default ModeOrdered
-	Poison  PoisonPolicy // default PoisonPark
+	Mode    Mode // default ModeOrdered
+	// TransactionalIDPrefix begins the transactional ids of ModeFenced; a hyphen and
+	// the bucket's number follow. Two tables on one Kafka cluster must not share it,
+	// or they fence each other, and all relays of one table must. Default:
+	// "outbox-{Region}-{Table}-{KeyPrefix}", without the region when that is empty.
+	TransactionalIDPrefix string
+	// Region is where the table is. It is used in the default of
+	// TransactionalIDPrefix only; "": unknown.
+	Region string
+	Poison PoisonPolicy // default PoisonPark
 	// PoisonAfter is how many rejections of one record, alone in its request, count as
 	// for good; default 3. With PoisonBlock it has no effect.
 	PoisonAfter int
@@ -126,6 +143,9 @@ func (c Config) WithDefaults() Config {
 	c.PartitionKey, c.SortKey, c.KeyPrefix, c.BucketCount =
 		schema.PartitionKey, schema.SortKey, schema.KeyPrefix, schema.BucketCount
 	defaultTo(&c.Mode, ModeOrdered)
+	if c.Mode == ModeFenced && c.Table != "" {
+		defaultTo(&c.TransactionalIDPrefix, c.transactionalIDPrefix())
+	}
 	defaultTo(&c.Poison, PoisonPark)
 	defaultTo(&c.PoisonAfter, DefaultPoisonAfter)
 	defaultTo(&c.BatchSize, DefaultBatchSize)
@@ -147,6 +167,13 @@ func defaultTo[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+func (c Config) transactionalIDPrefix() string {
+	if c.Region == "" {
+		return fmt.Sprintf("outbox-%s-%s", c.Table, c.KeyPrefix)
+	}
+	return fmt.Sprintf("outbox-%s-%s-%s", c.Region, c.Table, c.KeyPrefix)
 }
 
 func (c Config) schema() outbox.Schema {
@@ -171,7 +198,9 @@ func (c Config) Validate() error {
 	}
 	fault(c.RelayID != "" && !validRelayID(c.RelayID),
 		"RelayID %q: must be printable ASCII, 1 to 128 characters", c.RelayID)
-	fault(c.Mode != ModeOrdered, "Mode %q: must be %q", c.Mode, ModeOrdered)
+	fault(c.Mode != ModeOrdered && c.Mode != ModeFenced, "Mode %q: must be %q or %q", c.Mode, ModeOrdered, ModeFenced)
+	fault(c.TransactionalIDPrefix != "" && !printable(c.TransactionalIDPrefix),
+		"TransactionalIDPrefix %q: must have printable characters only, and not be blank", c.TransactionalIDPrefix)
 	switch c.Poison {
 	case PoisonPark, PoisonBlock:
 	case PoisonDeadLetter:
@@ -220,6 +249,10 @@ func (c Config) validateTiming() error {
 			c.MaxClockSkew, c.LeaseRenewInterval, c.LeaseRenewInterval/2, sum, c.LeaseDuration))
 	}
 	return errors.Join(faults...)
+}
+
+func printable(s string) bool {
+	return strings.TrimSpace(s) != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func validRelayID(id string) bool {

@@ -160,13 +160,27 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 			LeaseDuration:      c.LeaseDuration,
 			LeaseRenewInterval: c.LeaseRenewInterval,
 			MaxClockSkew:       c.MaxClockSkew,
+			Fenced:             c.Mode == ModeFenced,
 		},
 		Publisher: publisher.Config{
 			Factory:         c.Producers,
 			Buckets:         c.BucketCount,
 			MessageIDHeader: c.MessageIDHeader,
 			PositionHeaders: c.PositionHeaders,
+			Fencing:         c.fencing(),
 		},
+	}
+}
+
+// fencing are the publisher's settings of fenced mode; nil in ordered mode.
+func (c Config) fencing() *publisher.Fencing {
+	if c.Mode != ModeFenced {
+		return nil
+	}
+	return &publisher.Fencing{
+		TransactionalIDPrefix: c.TransactionalIDPrefix,
+		LeaseValidity:         c.LeaseDuration - c.MaxClockSkew,
+		LeaseRenewInterval:    c.LeaseRenewInterval,
 	}
 }
 

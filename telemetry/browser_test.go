@@ -31,7 +31,7 @@ import (
 var screenshots = flag.String("screenshots", "", "folder in which the pictures of the page are left")
 
 // patience bounds a browser that would else be waited for without end.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // browser is a real one that has the page open.
 type browser struct {

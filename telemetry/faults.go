@@ -87,6 +87,9 @@ func faultTable() []fault {
 		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.PublishRecovered) subject { return subject{bucket: e.Bucket} }),
 		)},
+		{begins(func(e event.FenceFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+			endedBy(func(e event.FenceTaken) subject { return subject{bucket: e.Bucket} }),
+		)},
 		{begins(func(e event.DeleteFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.BatchRemoved) subject { return subject{bucket: e.Bucket} }),
 		)},

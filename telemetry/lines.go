@@ -357,6 +357,23 @@ func publishLines() []line {
 
 func producerLines() []line {
 	return []line{
+		on(zerolog.DebugLevel, "The bucket's fence is taken: earlier producers of it are refused.",
+			func(f facts, e event.FenceTaken) {
+				f.bucket(e.Bucket)
+				f.number("producer", e.Producer)
+				f.duration("took", e.Took)
+			}),
+		on(zerolog.WarnLevel, "The bucket's fence is not taken: nothing of it is published until it is.",
+			func(f facts, e event.FenceFailed) {
+				f.bucket(e.Bucket)
+				f.text("code", e.Code)
+			}),
+		on(zerolog.DebugLevel, "A transaction was aborted: its rows are published again.",
+			func(f facts, e event.TransactionAborted) {
+				f.bucket(e.Bucket)
+				f.number("rows", e.Rows)
+				f.text("code", e.Code)
+			}),
 		on(zerolog.DebugLevel, "A producer was opened.",
 			func(f facts, e event.ProducerOpened) {
 				f.number("producer", e.Producer)

@@ -15,6 +15,7 @@ type core struct {
 	cfg     Config
 	machine *fsm.Machine
 	lease   lease
+	fence   fence
 	batch   *batch // nil: none; a window of depth one
 
 	// expected is the sequence behind the longest prefix that this tenure has
@@ -96,11 +97,14 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case Wake:
 		c.wake("notification")
 	case Rebind:
+		c.forgetFence()
 		c.rebind()
 	case actors.Replied:
 		c.replied(m)
 	case publisher.Published:
 		c.published(m)
+	case publisher.FenceTaken:
+		c.fenceTaken(m)
 	case pollDue:
 		if m.number == c.timers[pollTimer] {
 			c.poll()
@@ -208,7 +212,7 @@ func (c *core) drained() {
 // end stops the actor; the machine is in one of its ends. Err is why a claim
 // could not be written.
 func (c *core) end(err error) {
-	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
+	if c.leavesPublisher() {
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	}
 	c.batch = nil

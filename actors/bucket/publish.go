@@ -156,6 +156,7 @@ func (c *core) failedOrRecovered() {
 		c.recovered()
 		return
 	}
+	c.doubtFence()
 	if c.failing.IsZero() {
 		c.failing = c.now
 	}

@@ -69,6 +69,7 @@ func newWhirl(t *rapid.T) *whirl {
 	w.showsMarkers = true
 	w.core.cfg.Poison = rapid.SampledFrom([]Poison{Block, Park, Park, DeadLetter}).Draw(t, "poison")
 	w.core.cfg.PoisonAfter = rapid.IntRange(1, 2).Draw(t, "poison after")
+	w.core.cfg.Fenced = rapid.Bool().Draw(t, "fenced")
 	w.core.cfg.BatchSize = rapid.IntRange(1, 40).Draw(t, "batch size")
 	if rapid.Bool().Draw(t, "resumed") {
 		w.leaseIs([]string{"of", "A/A0", "until", "5s"})
@@ -235,6 +236,10 @@ func (w *whirl) publisherAnswers(t *rapid.T) {
 		w.step(publisher.Published{Bucket: p.Bucket, Batch: p.Batch, Results: make([]publisher.Result, len(p.Rows))})
 		return
 	}
+	if len(w.fences) > 0 {
+		w.fenceIs([]string{rapid.SampledFrom([]string{"held", "held", "refused"}).Draw(t, "fence")})
+		return
+	}
 	if len(w.submitted) == 0 {
 		return
 	}
@@ -259,7 +264,7 @@ func (w *whirl) command(t *rapid.T) {
 		w.told([]string{"quiesce"})
 	case 1, 2:
 		w.orphaned = append(w.orphaned, w.submitted...)
-		w.submitted = nil
+		w.submitted, w.fences = nil, nil
 		w.told([]string{"rebind"})
 	default:
 		w.told([]string{"wake"})
@@ -318,6 +323,9 @@ func (w *whirl) judge() {
 	w.judgeTable()
 	if leaseWrites > 1 {
 		w.t.Fatalf("%d lease writes are under way", leaseWrites)
+	}
+	if len(w.fences) > 1 {
+		w.t.Fatalf("the fence was asked for %d times at once", len(w.fences))
 	}
 	if len(w.submitted) > 1 {
 		w.t.Fatalf("the publisher has %d batches of one bucket", len(w.submitted))
@@ -421,10 +429,13 @@ func (w *whirl) heal(t *rapid.T) {
 			words = append(words, "yields")
 		}
 		w.told(words)
-		for len(w.waiting)+len(w.submitted) > 0 {
-			if len(w.waiting) > 0 {
+		for len(w.waiting)+len(w.submitted)+len(w.fences) > 0 {
+			switch {
+			case len(w.waiting) > 0:
 				w.end(0, "answered")
-			} else {
+			case len(w.fences) > 0:
+				w.fenceIs([]string{"held"})
+			default:
 				w.stage.publisherAnswers([]string{"acknowledges", "all"})
 			}
 			w.judge()

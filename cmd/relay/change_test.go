@@ -61,7 +61,7 @@ var (
 func TestAChangeIsSentAgainUntilItIsThrough(t *testing.T) {
 	c := newConsole(t)
 	f := &flaky{API: c.table, before: []error{errThrottled, errConflict, errReset}}
-	c.messages = f
+	c.through = func(store.API) store.API { return f }
 	got := c.run("message", "park", "--table", "orders", "--bucket-count=1", "--topic", "t", "--yes")
 	if got.code != exitDone || f.writes != 4 || c.paused != 3 || len(c.rung(t)) != 1 {
 		t.Errorf("%+v after %d writes and %d pauses", got, f.writes, c.paused)
@@ -70,7 +70,7 @@ func TestAChangeIsSentAgainUntilItIsThrough(t *testing.T) {
 
 func TestAChangeThatCannotBeMadeSaysHowFarItCame(t *testing.T) {
 	c := newConsole(t)
-	c.messages = &flaky{API: c.table, before: []error{nil, errDenied}}
+	c.through = func(store.API) store.API { return &flaky{API: c.table, before: []error{nil, errDenied}} }
 	got := c.run("message", "park", "--table", "orders", "--bucket-count=2", "--topic", "t", "--yes")
 	want := "done: set aside all of topic t in bucket 0\ndone: tell the owner of bucket 0\n" +
 		"failed: set aside all of topic t in bucket 1\nnot sent: tell the owner of bucket 1\n"
@@ -86,7 +86,7 @@ func TestAChangeThatCannotBeMadeSaysHowFarItCame(t *testing.T) {
 func TestAChangeThatIsNeverAnsweredFails(t *testing.T) {
 	c := newConsole(t)
 	f := &flaky{API: c.table, before: []error{errReset, errReset, errReset, errReset, errReset, errReset}}
-	c.messages = f
+	c.through = func(store.API) store.API { return f }
 	if got := c.run("message", "park", "--table", "orders", "--topic", "t", "--yes"); got.code != exitFailed || f.writes != sendAttempts {
 		t.Errorf("%+v after %d writes", got, f.writes)
 	}
@@ -96,7 +96,7 @@ func TestAChangeThatIsNeverAnsweredFails(t *testing.T) {
 func TestADiscardWithoutAnAnswerIsDone(t *testing.T) {
 	c := newConsole(t)
 	c.putAside(t, 1, keyA, 7, outbox.Message{Topic: "placed"})
-	c.messages = &flaky{API: c.table, after: []error{errReset}}
+	c.through = func(store.API) store.API { return &flaky{API: c.table, after: []error{errReset}} }
 	got := c.run("parked", "discard", "--table", "orders", keyA, "7", "--yes")
 	if got.code != exitDone || !strings.HasPrefix(got.stdout, "done: discard row 7") || len(c.rung(t)) != 1 {
 		t.Errorf("%+v", got)
@@ -107,7 +107,7 @@ func TestADiscardWithoutAnAnswerIsDone(t *testing.T) {
 func TestADiscardOfARowThatHasGone(t *testing.T) {
 	c := newConsole(t)
 	c.putAside(t, 1, keyA, 7, outbox.Message{Topic: "placed"})
-	c.messages = &vanishing{c.table}
+	c.through = func(store.API) store.API { return &vanishing{c.table} }
 	got := c.run("parked", "discard", "--table", "orders", keyA, "7", "--yes")
 	if got.code != exitFailed || !strings.Contains(got.stdout, "gone: discard row 7") || !strings.Contains(got.stderr, "it is not there any more") {
 		t.Errorf("%+v", got)
@@ -128,7 +128,7 @@ func TestADryRunSendsNothing(t *testing.T) {
 	broken := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 9)
 	delete(broken, "Topic")
 	c.put(t, broken)
-	c.messages = readOnly{c.table}
+	c.through = func(store.API) store.API { return readOnly{c.table} }
 	var texts strings.Builder
 	for _, line := range []string{
 		"message park --bucket 3 --sequence 2 --reason r", "message park --bucket 3 --sequence 9", "message park --topic t --bucket-count 1",

@@ -58,7 +58,7 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	}
 	config := s.Relay
 	config.DynamoDB, config.Coordination = dynamo.messages, dynamo.coordination
-	config.Producers = producers
+	config.Producers, config.Region = producers, dynamo.region
 	config.MetricsInterval = outlook.interval(s.MetricsInterval)
 	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
 	r, err := relay.New(config)
@@ -66,6 +66,7 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 		return errors.Join(usageError{err}, outlook.close())
 	}
 	s.Region, s.Relay.RelayID = dynamo.region, r.Status().Relay // as they are in effect
+	s.Relay.TransactionalIDPrefix = config.WithDefaults().TransactionalIDPrefix
 	effective := s.Effective(runGroups)
 	logSettings(logger, c.app.now(), effective)
 	outlook.show(r, effective)

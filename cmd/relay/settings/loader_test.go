@@ -111,8 +111,8 @@ var faultCases = []struct {
 		`key-prefix "": must not be empty (from --key-prefix)`},
 	{"too many buckets", []string{"--bucket-count", "10001"}, nil, "",
 		`bucket-count: 10001 is not between 1 and 10000 (from --bucket-count)`},
-	{"a mode of a later version", []string{"--mode", "fenced"}, nil, "",
-		`mode "fenced": is not in this version, which has: ordered (from --mode)`},
+	{"a mode that there is not", []string{"--mode", "strict"}, nil, "",
+		`mode "strict": must be one of: ordered, fenced (from --mode)`},
 	{"a policy that does not exist", nil, []string{"RELAY_POISON=drop"}, "",
 		`poison "drop": must be one of: park, block, dead-letter (from RELAY_POISON)`},
 	{"letters without a topic", nil, []string{"RELAY_POISON=dead-letter"}, "",
@@ -145,8 +145,6 @@ var faultCases = []struct {
 		`RELAY_KAFKA (redacted): is set one property at a time, such as RELAY_KAFKA_SECURITY_PROTOCOL`},
 	{"a misspelled key", nil, nil, "leaseduration: 5s\n",
 		`leaseduration "5s": no such setting; the nearest is lease-duration (from relay.yaml:1)`},
-	{"a setting of a later version", nil, nil, "transactional-id-prefix: mine\n",
-		`transactional-id-prefix "mine": no such setting; the nearest is partition-key (from relay.yaml:1)`},
 	{"an address without a port", []string{"--admin-addr", "localhost"}, nil, "",
 		`admin-addr "localhost": must be host:port, such as 127.0.0.1:9464, or off (from --admin-addr)`},
 	{"a port by name", nil, nil, "admin-addr: :http\n",
@@ -179,7 +177,7 @@ func TestAFaultNamesSettingValueAndOrigin(t *testing.T) {
 }
 
 func TestAllFaultsAreReportedTogether(t *testing.T) {
-	_, err := load(t, all, []string{"--tabel", "x", "--mode=fenced"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
+	_, err := load(t, all, []string{"--tabel", "x", "--mode=strict"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
 		"poll-interval: 5\nbacklog: 1\n")
 	for _, want := range []string{"8 settings are wrong", "--tabel", "mode", "batch-size", "kafka retries", "poll-interval", "backlog", "table: a table is required", "brokers: at least one"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

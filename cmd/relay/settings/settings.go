@@ -86,7 +86,8 @@ func (s *Settings) table() []setting {
 		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
 			required: "at least one broker is required"},
 
-		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered}, "fenced"), doc: "how records are kept in order: ordered"},
+		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
+		{name: "transactional-id-prefix", group: Relay, value: Text(&c.TransactionalIDPrefix), doc: "begins the ids of fenced mode; unset: outbox-{region}-{table}-{key-prefix}"},
 		{name: "poison", group: Relay | Simulated, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}),
 			doc: "what becomes of a record rejected for its own sake: park, block or dead-letter"},
 		{name: "poison-after", group: Relay | Simulated, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
