@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"time"
 )
 
 // largestRequest is how many bytes of a request's body are read at most: no
@@ -18,6 +19,8 @@ const largestRequest = 1 << 10
 type AdminOptions struct {
 	// Status is asked for each request; required, and safe for concurrent use.
 	Status func() Status
+	// Now is the clock that ages on the page are taken by; nil: time.Now.
+	Now func() time.Time
 	// Metrics answers /metrics; nil: not found. See Export.Handler.
 	Metrics http.Handler
 	// Token must come with each request but those of probes, as a bearer token, or
@@ -29,11 +32,16 @@ type AdminOptions struct {
 }
 
 // NewAdmin is the handler of an admin address: /livez and /readyz for probes,
-// open to all; /status as JSON, and /metrics. It only reads, answers GET and HEAD
+// open to all; / as a page for people, /status as JSON, and /metrics. It only reads, answers GET and HEAD
 // alone, and nothing that it shows has a record's key, value or headers, or a
 // secret. Serve it with NewAdminServer.
 func NewAdmin(o AdminOptions) http.Handler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	page := newPage()
 	closed := http.NewServeMux()
+	closed.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { page.serve(w, o.Status(), o.Now()) })
 	closed.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) { writeStatus(w, o.Status()) })
 	if o.Metrics != nil {
 		closed.Handle("/metrics", o.Metrics)
@@ -135,6 +143,9 @@ func writeText(w http.ResponseWriter, code int, text string) {
 func writeStatus(w http.ResponseWriter, s Status) {
 	if s.Buckets == nil {
 		s.Buckets = []BucketStatus{}
+	}
+	if s.Troubles == nil {
+		s.Troubles = []json.RawMessage{}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)

@@ -315,3 +315,16 @@ func TestTheBacklogIsReportedWhileItIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// Each state of a bucket that is neither the first nor an end is one that the gauges
+// know: a state that is added to the machine is not forgotten here.
+func TestAllStatesAreCounted(t *testing.T) {
+	for _, row := range fsm.BucketTable() {
+		if row.To == fsm.Released || row.To == fsm.Lost {
+			continue
+		}
+		s := newScraped(t)
+		s.tell(changed(0, row.To))
+		s.want(map[string]float64{"outbox_buckets_owned": 1, fmt.Sprintf("outbox_buckets{state=%q}", row.To): 1})
+	}
+}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -24,6 +25,21 @@ type Status struct {
 	// Backlog is what waits in all buckets; nil when this relay does not sample it,
 	// which the owner of bucket 0 does.
 	Backlog *Backlog `json:"backlog"`
+	// Rates are of the last minute, and Troubles the last lines of the log that tell of
+	// trouble or of its end, the newest first; see Board.
+	Rates    *Rates            `json:"rates"`
+	Troubles []json.RawMessage `json:"troubles"`
+}
+
+// Rates are how much happens, over the last minute or since the start if that is
+// less.
+type Rates struct {
+	MessagesPerSecond float64 `json:"messagesPerSecond"` // acknowledged
+	FailuresPerMinute float64 `json:"failuresPerMinute"` // batches, and records rejected for their own sake
+	RequestsPerSecond float64 `json:"requestsPerSecond"` // to the table
+	UnitsPerSecond    float64 `json:"unitsPerSecond"`    // of capacity
+	// LastMinute is messages in each second, the newest last.
+	LastMinute []int `json:"lastMinute"`
 }
 
 // Backlog is what waited in all buckets when it was sampled.

@@ -28,6 +28,7 @@ type outlook struct {
 	now     func() time.Time
 	export  *telemetry.Export
 	metrics *telemetry.Metrics     // nil: nobody would read them
+	board   *telemetry.Board       // nil: likewise
 	server  *telemetry.AdminServer // nil: the admin address is off
 	options telemetry.AdminOptions
 }
@@ -53,6 +54,7 @@ func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zero
 		if err := o.listen(ctx, s); err != nil {
 			return nil, errors.Join(usageError{err}, o.close())
 		}
+		o.board = telemetry.NewBoard()
 	}
 	if o.server != nil || export.Sends() {
 		if o.metrics, err = telemetry.NewMetrics(export.Provider(), s.MetricsName); err != nil {
@@ -118,7 +120,10 @@ func (o *outlook) observers() []event.Observer {
 	if o.metrics == nil {
 		return nil
 	}
-	return []event.Observer{o.metrics}
+	if o.board == nil {
+		return []event.Observer{o.metrics}
+	}
+	return []event.Observer{o.metrics, o.board}
 }
 
 // show begins to answer for a relay.
@@ -126,7 +131,11 @@ func (o *outlook) show(r *relay.Relay, effective []settings.Shown) {
 	if o.server == nil {
 		return
 	}
-	o.options.Status = func() telemetry.Status { return statusOf(r.Status(), effective) }
+	o.options.Status = func() telemetry.Status {
+		status := statusOf(r.Status(), effective)
+		o.board.Fill(&status, o.now())
+		return status
+	}
 	o.server.Serve(telemetry.NewAdmin(o.options))
 	o.announce()
 }

@@ -252,7 +252,7 @@ func (c *demo) wait(ctx context.Context, cluster kafka.Config, relays *fleet) {
 	c.say("everything keeps running; Ctrl-C ends it. In another terminal, try:")
 	for _, m := range relays.members {
 		if m.outlook != nil && !m.stopped() {
-			fmt.Fprintf(c.screen(), "  curl http://%s/status   # %s; also /metrics, /readyz\n", m.outlook.server.Address(), m.id)
+			fmt.Fprintf(c.screen(), "  http://%s/   the page of %s; also /status, /metrics, /readyz\n", m.outlook.server.Address(), m.id)
 		}
 	}
 	brokers := strings.Join(cluster.Brokers, ",")

@@ -51,7 +51,7 @@ func TestDemoKeepsRunningAndCanBeLookedAt(t *testing.T) {
 	defer cancel()
 	var answers []string
 	stdout := &onText{text: "kafka-console-consumer", then: func(all string) {
-		for _, m := range regexp.MustCompile(`http://(\S+)/status`).FindAllStringSubmatch(all, -1) {
+		for _, m := range regexp.MustCompile(`http://(\S+)/ `).FindAllStringSubmatch(all, -1) {
 			_, body := (&watched{t: t, address: m[1]}).ask("/status", "")
 			answers = append(answers, body)
 		}

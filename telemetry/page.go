@@ -1,0 +1,314 @@
+package telemetry
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bucketbrigade/relay/fsm"
+)
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+// pageBuckets is how many buckets the page lists at most: those in trouble first.
+const pageBuckets = 200
+
+// page writes a Status as one HTML document without outside assets.
+type page struct {
+	template *template.Template
+	policy   string
+}
+
+func newPage() *page {
+	return &page{
+		template: template.Must(template.New("page").Parse(pageText)),
+		policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(pageStyle), digest(pageScript)),
+	}
+}
+
+// digest is how a content security policy names an inline text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func (p *page) serve(w http.ResponseWriter, s Status, now time.Time) {
+	var document bytes.Buffer
+	if err := p.template.Execute(&document, newView(s, now)); err != nil {
+		writeText(w, http.StatusInternalServerError, "the page cannot be written: "+err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", p.policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(document.Bytes()) // who asked has gone: nobody is left to tell
+}
+
+// Tones are how things look: as they should, in need of a look, wrong.
+const (
+	good = "good"
+	warn = "warn"
+	bad  = "bad"
+)
+
+// view is a Status in the words of the page.
+type view struct {
+	Status   Status
+	Style    template.CSS
+	Script   template.JS
+	Tone     string
+	Since    string
+	Now      string
+	Tiles    []tile
+	Chart    chart
+	Troubles []trouble
+	States   []stateCount
+	Buckets  []bucketRow
+	Hidden   int
+	Settings []struct{ Name, Value string }
+}
+
+// tile is one figure.
+type tile struct{ Label, Value, Note, Tone string }
+
+type stateCount struct {
+	State, Tone string
+	Count       int
+}
+
+type bucketRow struct {
+	Bucket, LastSequence                       int64
+	State, BatchState, For, Pending, LastError string
+	Tone                                       string
+}
+
+func newView(s Status, now time.Time) view {
+	v := view{
+		Status: s, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Tone: toneOfRelay(s.State), Now: now.UTC().Format(time.DateTime),
+		Tiles: tiles(s), Troubles: readTroubles(s.Troubles),
+	}
+	if s.Since != nil {
+		v.Since = s.Since.UTC().Format(time.DateTime)
+	}
+	if s.Rates != nil {
+		v.Chart = newChart(s.Rates.LastMinute)
+	} else {
+		v.Chart = newChart(nil)
+	}
+	v.States = countStates(s.Buckets)
+	v.Buckets, v.Hidden = bucketRows(s.Buckets, now)
+	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
+		v.Settings = append(v.Settings, struct{ Name, Value string }{name, s.Settings[name]})
+	}
+	return v
+}
+
+func toneOfRelay(state string) string {
+	switch state {
+	case ready:
+		return good
+	case "withdrawn", "stopped":
+		return bad
+	}
+	return warn
+}
+
+func toneOfBucket(b BucketStatus) string {
+	switch fsm.State(b.State) {
+	case fsm.Blocked, fsm.Withheld:
+		return bad
+	case fsm.Owned:
+		if b.LastError == "" && fsm.State(b.BatchState) != fsm.BackingOff {
+			return good
+		}
+	}
+	return warn
+}
+
+// tiles are the figures that come first. What is not known here is said to be so.
+func tiles(s Status) []tile {
+	all := []tile{{Label: "buckets owned", Value: fmt.Sprint(len(s.Buckets))}}
+	if r := s.Rates; r != nil {
+		failures := tile{Label: "failures a minute", Value: figure(r.FailuresPerMinute)}
+		if r.FailuresPerMinute > 0 {
+			failures.Tone = warn
+		}
+		all = append(all, tile{Label: "messages a second", Value: figure(r.MessagesPerSecond)}, failures)
+	}
+	if b := s.Backlog; b != nil {
+		all = append(all, backlogTiles(b)...)
+	} else {
+		all = append(all, tile{Label: "waiting", Value: "–", Note: "the owner of bucket 0 counts"})
+	}
+	skew := tile{Label: "clock ahead", Value: figure(s.ClockSkewSeconds) + " s"}
+	if s.ClockSkewSeconds < -1 || s.ClockSkewSeconds > 1 {
+		skew.Tone = warn
+	}
+	all = append(all, skew)
+	if r := s.Rates; r != nil {
+		all = append(all, tile{Label: "requests a second", Value: figure(r.RequestsPerSecond), Note: figure(r.UnitsPerSecond) + " units"})
+	}
+	return all
+}
+
+func backlogTiles(b *Backlog) []tile {
+	waiting := tile{Label: "waiting, all buckets", Value: fmt.Sprint(b.Pending)}
+	if b.PendingIsLimit {
+		waiting.Value, waiting.Note = "≥ "+waiting.Value, "more than was counted"
+	}
+	parked := tile{Label: "keys set aside", Value: fmt.Sprint(b.ParkedKeys)}
+	if b.ParkedKeys > 0 {
+		parked.Tone, parked.Note = warn, fmt.Sprintf("%d rows", b.ParkedRows)
+	}
+	oldest := tile{Label: "oldest waits for", Value: duration(time.Duration(b.OldestAgeSeconds * float64(time.Second)))}
+	return []tile{waiting, oldest, parked}
+}
+
+// countStates says how many buckets are in each state, in the order of a tenure.
+func countStates(buckets []BucketStatus) []stateCount {
+	count, tones := map[string]int{}, map[string]string{}
+	for _, b := range buckets {
+		count[b.State]++
+		tones[b.State] = toneOfBucket(BucketStatus{State: b.State})
+	}
+	var all []stateCount
+	for _, state := range append([]fsm.State{fsm.Claiming}, heldStates()...) {
+		if n := count[string(state)]; n > 0 {
+			all = append(all, stateCount{string(state), tones[string(state)], n})
+		}
+	}
+	return all
+}
+
+// bucketRows lists the buckets, those in trouble first, and says how many are
+// left out.
+func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden int) {
+	for _, b := range buckets {
+		row := bucketRow{
+			Bucket: int64(b.Bucket), LastSequence: b.LastSequence, State: b.State, BatchState: b.BatchState,
+			LastError: b.LastError, Tone: toneOfBucket(b), Pending: "–",
+		}
+		if b.Since != nil {
+			row.For = duration(now.Sub(*b.Since))
+		}
+		if b.Pending != nil {
+			row.Pending = fmt.Sprint(*b.Pending)
+		}
+		rows = append(rows, row)
+	}
+	rank := map[string]int{bad: 0, warn: 1, good: 2}
+	slices.SortStableFunc(rows, func(a, b bucketRow) int { return cmp.Compare(rank[a.Tone], rank[b.Tone]) })
+	if hidden = len(rows) - pageBuckets; hidden <= 0 {
+		return rows, 0
+	}
+	return rows[:pageBuckets], hidden
+}
+
+// trouble is a line of the log, as people read it.
+type trouble struct{ Time, Event, Message, Facts, Tone string }
+
+// readTroubles puts lines of the log into words.
+func readTroubles(lines []json.RawMessage) (all []trouble) {
+	for _, line := range lines {
+		var fields map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.UseNumber()
+		if decoder.Decode(&fields) != nil {
+			continue // no line of ours
+		}
+		word := func(name string) string { text, _ := fields[name].(string); return text }
+		t := trouble{Event: word("event"), Message: word("message"), Tone: toneOfLevel(word("level"))}
+		if at, err := time.Parse(timeLayout, word("time")); err == nil {
+			t.Time = at.Format(time.DateTime)
+		}
+		var facts []string
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !slices.Contains([]string{"level", "time", "relay", "event", "message"}, name) {
+				facts = append(facts, fmt.Sprintf("%s: %v", name, fields[name]))
+			}
+		}
+		t.Facts = strings.Join(facts, " · ")
+		all = append(all, t)
+	}
+	return all
+}
+
+func toneOfLevel(level string) string {
+	switch level {
+	case "error":
+		return bad
+	case "warn":
+		return warn
+	}
+	return good
+}
+
+// chart is a row of bars, one for each second.
+type chart struct {
+	Width, Height, Most int
+	Bars                []bar
+}
+
+type bar struct {
+	X, Y, Height int
+	Title        string
+}
+
+func newChart(values []int) chart {
+	c := chart{Width: 5 * boardSeconds, Height: 40}
+	if len(values) > 0 {
+		c.Most = slices.Max(values)
+	}
+	for i, n := range values {
+		if n == 0 {
+			continue
+		}
+		height := max(1, n*c.Height/c.Most)
+		ago := len(values) - i
+		c.Bars = append(c.Bars, bar{X: 5 * i, Y: c.Height - height, Height: height, Title: fmt.Sprintf("%d, %d s ago", n, ago)})
+	}
+	return c
+}
+
+// figure is a number with as many digits as can be read.
+func figure(f float64) string {
+	switch {
+	case f == 0:
+		return "0"
+	case f < 10 && f > -10:
+		return fmt.Sprintf("%.2g", f)
+	}
+	return fmt.Sprintf("%.0f", f)
+}
+
+// duration is one with its two largest units.
+func duration(d time.Duration) string {
+	d = max(0, d)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
