@@ -26,6 +26,7 @@ race: ## Runs the whole suite under the race detector
 # are, and left running. All that the tests say is shown, but for the names of
 # passed subtests: it has the figures of the fleet, of its events, and of the
 # throughput. Four events happen at once, to fleets that wait most of the time.
+# INTEGRATION_OUTAGE=60s has the only broker away for a whole minute.
 integration: SHELL := bash
 integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	@set -eo pipefail; \
@@ -34,6 +35,9 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 		scripts/services start; \
 		settings=$$(scripts/services env); \
 		eval "$$settings"; \
+	fi; \
+	if [ -z "$$INTEGRATION_KAFKA" ]; then \
+		INTEGRATION_KAFKA=$$(scripts/services jars); export INTEGRATION_KAFKA; \
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
 	go test -v -tags integration -count=1 -parallel 4 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'

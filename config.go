@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
@@ -15,9 +16,17 @@ import (
 // Mode is how records are kept in order.
 type Mode string
 
-// ModeOrdered keeps the order of each topic and key with idempotent producers,
-// also across a rejected record. It is the default and the only mode yet.
-const ModeOrdered Mode = "ordered"
+// The modes; docs/modes.md compares them.
+const (
+	// ModeOrdered keeps the order of each topic and key with idempotent producers,
+	// also across a rejected record. It is the default.
+	ModeOrdered Mode = "ordered"
+	// ModeFenced publishes each bucket in transactions of a producer of its own: a
+	// relay that lost its lease cannot publish any more once its successor has taken
+	// the fence. Consumers must read committed records. A fleet is fenced when all
+	// its relays are.
+	ModeFenced Mode = "fenced"
+)
 
 // PoisonPolicy is what happens to a record that the broker rejects for its own
 // sake, PoisonAfter times, each time alone in its request (protocol.md section 7).
@@ -47,6 +56,7 @@ const (
 	DefaultMaxClockSkew       = 2 * time.Second
 	DefaultMaxConcurrency     = 8
 	DefaultPoisonAfter        = 3
+	DefaultPendingCountLimit  = 10_000
 	DefaultMessageIDHeader    = "x-outbox-message-id"
 	DefaultShutdownTimeout    = 25 * time.Second
 )
@@ -66,8 +76,16 @@ type Config struct {
 	// relay has withdrawn and come back. Only configure one when two live processes
 	// can never share it.
 	RelayID string
-	Mode    Mode         // default ModeOrdered
-	Poison  PoisonPolicy // default PoisonPark
+	Mode    Mode // default ModeOrdered
+	// TransactionalIDPrefix begins the transactional ids of ModeFenced; a hyphen and
+	// the bucket's number follow. Two tables on one Kafka cluster must not share it,
+	// or they fence each other, and all relays of one table must. Default:
+	// "outbox-{Region}-{Table}-{KeyPrefix}", without the region when that is empty.
+	TransactionalIDPrefix string
+	// Region is where the table is. It is used in the default of
+	// TransactionalIDPrefix only; "": unknown.
+	Region string
+	Poison PoisonPolicy // default PoisonPark
 	// PoisonAfter is how many rejections of one record, alone in its request, count as
 	// for good; default 3. With PoisonBlock it has no effect.
 	PoisonAfter int
@@ -86,6 +104,14 @@ type Config struct {
 	// MaxConcurrency is how many coordination requests are under way at once;
 	// default 8.
 	MaxConcurrency int
+
+	// MetricsInterval is between two samples of what waits in all buckets
+	// (event.BacklogSampled), taken by the relay that owns bucket 0. Zero: none is
+	// taken, and nothing is sent for it. The command has 30 s.
+	MetricsInterval time.Duration
+	// PendingCountLimit is how many messages of one bucket a sample counts at most;
+	// default 10,000. DynamoDB bills a count as a read of all that is counted.
+	PendingCountLimit int
 
 	// MessageIDHeader is the header that carries the message id; default
 	// "x-outbox-message-id". A caller's header of that very name is replaced.
@@ -117,6 +143,9 @@ func (c Config) WithDefaults() Config {
 	c.PartitionKey, c.SortKey, c.KeyPrefix, c.BucketCount =
 		schema.PartitionKey, schema.SortKey, schema.KeyPrefix, schema.BucketCount
 	defaultTo(&c.Mode, ModeOrdered)
+	if c.Mode == ModeFenced && c.Table != "" {
+		defaultTo(&c.TransactionalIDPrefix, c.transactionalIDPrefix())
+	}
 	defaultTo(&c.Poison, PoisonPark)
 	defaultTo(&c.PoisonAfter, DefaultPoisonAfter)
 	defaultTo(&c.BatchSize, DefaultBatchSize)
@@ -127,6 +156,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.LeaseRenewInterval, DefaultLeaseRenewInterval)
 	defaultTo(&c.MaxClockSkew, DefaultMaxClockSkew)
 	defaultTo(&c.MaxConcurrency, DefaultMaxConcurrency)
+	defaultTo(&c.PendingCountLimit, DefaultPendingCountLimit)
 	defaultTo(&c.MessageIDHeader, DefaultMessageIDHeader)
 	defaultTo(&c.ShutdownTimeout, DefaultShutdownTimeout)
 	return c
@@ -137,6 +167,13 @@ func defaultTo[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+func (c Config) transactionalIDPrefix() string {
+	if c.Region == "" {
+		return fmt.Sprintf("outbox-%s-%s", c.Table, c.KeyPrefix)
+	}
+	return fmt.Sprintf("outbox-%s-%s-%s", c.Region, c.Table, c.KeyPrefix)
 }
 
 func (c Config) schema() outbox.Schema {
@@ -161,7 +198,9 @@ func (c Config) Validate() error {
 	}
 	fault(c.RelayID != "" && !validRelayID(c.RelayID),
 		"RelayID %q: must be printable ASCII, 1 to 128 characters", c.RelayID)
-	fault(c.Mode != ModeOrdered, "Mode %q: must be %q", c.Mode, ModeOrdered)
+	fault(c.Mode != ModeOrdered && c.Mode != ModeFenced, "Mode %q: must be %q or %q", c.Mode, ModeOrdered, ModeFenced)
+	fault(c.TransactionalIDPrefix != "" && !printable(c.TransactionalIDPrefix),
+		"TransactionalIDPrefix %q: must have printable characters only, and not be blank", c.TransactionalIDPrefix)
 	switch c.Poison {
 	case PoisonPark, PoisonBlock:
 	case PoisonDeadLetter:
@@ -173,6 +212,8 @@ func (c Config) Validate() error {
 	fault(c.BatchSize < 1, "BatchSize %d: must be positive", c.BatchSize)
 	fault(c.MaxBatchBytes < 1, "MaxBatchBytes %d: must be positive", c.MaxBatchBytes)
 	fault(c.MaxConcurrency < 1, "MaxConcurrency %d: must be positive", c.MaxConcurrency)
+	fault(c.MetricsInterval < 0, "MetricsInterval %v: must not be negative", c.MetricsInterval)
+	fault(c.PendingCountLimit < 1, "PendingCountLimit %d: must be positive", c.PendingCountLimit)
 	fault(strings.TrimSpace(c.MessageIDHeader) == "", "MessageIDHeader %q: must not be blank", c.MessageIDHeader)
 	for _, d := range []struct {
 		field string
@@ -208,6 +249,10 @@ func (c Config) validateTiming() error {
 			c.MaxClockSkew, c.LeaseRenewInterval, c.LeaseRenewInterval/2, sum, c.LeaseDuration))
 	}
 	return errors.Join(faults...)
+}
+
+func printable(s string) bool {
+	return strings.TrimSpace(s) != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func validRelayID(id string) bool {

@@ -34,6 +34,8 @@ func TestValidate(t *testing.T) {
 		{func(c *relay.Config) { c.RelayID = strings.Repeat("x", 128) }, nil},
 		{func(c *relay.Config) { c.RelayID = "a\n" }, []string{"RelayID", `"a\n"`}},
 		{func(c *relay.Config) { c.Mode = "fast" }, []string{"Mode", "fast"}},
+		{func(c *relay.Config) { c.Mode = relay.ModeFenced }, nil},
+		{func(c *relay.Config) { c.TransactionalIDPrefix = " " }, []string{"TransactionalIDPrefix", `" "`}},
 		{func(c *relay.Config) { c.Poison = "drop" }, []string{"Poison", "drop"}},
 		{func(c *relay.Config) { c.Poison = relay.PoisonDeadLetter }, []string{"DeadLetterTopic", "required"}},
 		{func(c *relay.Config) { c.PoisonAfter = -1 }, []string{"PoisonAfter", "-1"}},
@@ -88,7 +90,7 @@ func TestWithDefaults(t *testing.T) {
 		cfg.BatchSize != 500 || cfg.MaxBatchBytes != 8<<20 || cfg.ErrorBackoff != time.Second ||
 		cfg.LeaseDuration != 30*time.Second || cfg.LeaseRenewInterval != 10*time.Second || cfg.MaxClockSkew != 2*time.Second ||
 		cfg.MaxConcurrency != 8 || cfg.MessageIDHeader != "x-outbox-message-id" || cfg.ShutdownTimeout != 25*time.Second ||
-		cfg.Mode != relay.ModeOrdered || cfg.Poison != relay.PoisonPark || cfg.PoisonAfter != 3 || cfg.RelayID != "" {
+		cfg.Mode != relay.ModeOrdered || cfg.TransactionalIDPrefix != "" || cfg.Poison != relay.PoisonPark || cfg.PoisonAfter != 3 || cfg.RelayID != "" {
 		t.Errorf("the defaults are %+v", cfg)
 	}
 	if cfg.PollInterval != time.Minute {
@@ -108,5 +110,23 @@ func TestRelayIDsDiffer(t *testing.T) {
 	}
 	if len(ids) != 100 {
 		t.Errorf("100 relays have %d ids", len(ids))
+	}
+}
+
+// Two tables on one cluster must not fence each other, and all relays of one must.
+func TestTransactionalIDsNameTheTable(t *testing.T) {
+	for _, c := range []struct {
+		cfg  relay.Config
+		want string
+	}{
+		{relay.Config{Mode: relay.ModeFenced, Table: "orders", Region: "eu-central-1"}, "outbox-eu-central-1-orders-OUTBOX"},
+		{relay.Config{Mode: relay.ModeFenced, Table: "orders", KeyPrefix: "SHOP"}, "outbox-orders-SHOP"},
+		{relay.Config{Mode: relay.ModeFenced, Table: "orders", TransactionalIDPrefix: "mine"}, "mine"},
+		{relay.Config{Mode: relay.ModeFenced}, ""}, // until there is a table
+		{relay.Config{Table: "orders"}, ""},
+	} {
+		if got := c.cfg.WithDefaults().TransactionalIDPrefix; got != c.want {
+			t.Errorf("%+v: %q, want %q", c.cfg, got, c.want)
+		}
 	}
 }

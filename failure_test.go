@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -133,8 +134,9 @@ func TestBucketBreaks(t *testing.T) {
 		cfg.Observers = []event.Observer{failures, claims, removals, breaking[event.BatchFetched]()}
 		enqueue(t, db, nil, "a", "b", "c", "d", "e", "f")
 		r := run(t, cfg)
-		if e := receive(t, failed); !strings.HasPrefix(e.Actor, "bucket ") {
-			t.Errorf("told of %+v", e)
+		e := receive(t, failed)
+		if !strings.HasPrefix(e.Actor, "bucket ") || slices.ContainsFunc(r.Status().Buckets, func(b relay.BucketStatus) bool { return b.Bucket == e.Bucket }) {
+			t.Errorf("told of %+v; status %+v", e, r.Status().Buckets)
 		}
 		resumed := 0
 		for range schema.BucketCount + 1 {

@@ -47,13 +47,32 @@ type broker struct {
 	holds bool     // guarded by mu
 	held  []func() // guarded by mu
 	panic int      // how many calls of Produce still panic; guarded by mu
+	ids   []string // transactional ids of the producers that were opened; guarded by mu
 }
 
 func newBroker() *broker { return &broker{appended: make(chan publisher.Record, 10_000)} }
 
 func (b *broker) Open(o publisher.Options, sink publisher.Sink) (publisher.Producer, error) {
 	sink(publisher.Reached{Producer: o.Number})
-	return producer{b, o.Number, sink}, nil
+	if o.TransactionalID == "" {
+		return producer{b, o.Number, sink}, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids = append(b.ids, o.TransactionalID)
+	return transactional{producer{b, o.Number, sink}}, nil
+}
+
+// transactional is a producer whose calls are done at once.
+type transactional struct{ producer }
+
+func (p transactional) Begin() error             { return nil }
+func (p transactional) Initialize(time.Duration) { p.done(publisher.Initialize) }
+func (p transactional) Commit(time.Duration)     { p.done(publisher.Commit) }
+func (p transactional) Abort(time.Duration)      { p.done(publisher.Abort) }
+
+func (p transactional) done(call publisher.Call) {
+	p.sink(publisher.Concluded{Producer: p.number, Call: call})
 }
 
 // hold keeps acknowledgements back from now on; release hands them out, and those
@@ -226,6 +245,7 @@ type raw struct {
 	rows    int
 	owners  map[string]string
 	stopped map[string]bool
+	mode    string // that the relay records say
 }
 
 func scan(db *memtable.DB) raw {
@@ -241,6 +261,9 @@ func scan(db *memtable.DB) raw {
 			}
 		case strings.HasPrefix(sk, "RELAY#"):
 			_, r.stopped[strings.TrimPrefix(sk, "RELAY#")] = item["StoppedAtUtc"]
+			if mode, says := item[outbox.AttrMode].(*types.AttributeValueMemberS); says {
+				r.mode = mode.Value
+			}
 		}
 	}
 	return r

@@ -91,8 +91,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	if r.started.Swap(true) {
 		return ErrStarted
 	}
-	runtime := newLive(r.cfg, r.cfg.RelayID, append([]event.Observer{r.status}, r.cfg.Observers...))
+	observers := append([]event.Observer{r.status}, r.cfg.Observers...)
+	sampler := newSampler(r.cfg)
+	if r.cfg.MetricsInterval > 0 {
+		observers = append(observers, sampler)
+	}
+	runtime := newLive(r.cfg, r.cfg.RelayID, observers)
 	defer runtime.close()
+	if r.cfg.MetricsInterval > 0 {
+		runtime.requests.Go(func() { sampler.run(runtime.ctx, runtime) })
+	}
 
 	root := &root{
 		cfg:     r.coordinatorConfig(),
@@ -152,13 +160,27 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 			LeaseDuration:      c.LeaseDuration,
 			LeaseRenewInterval: c.LeaseRenewInterval,
 			MaxClockSkew:       c.MaxClockSkew,
+			Fenced:             c.Mode == ModeFenced,
 		},
 		Publisher: publisher.Config{
 			Factory:         c.Producers,
 			Buckets:         c.BucketCount,
 			MessageIDHeader: c.MessageIDHeader,
 			PositionHeaders: c.PositionHeaders,
+			Fencing:         c.fencing(),
 		},
+	}
+}
+
+// fencing are the publisher's settings of fenced mode; nil in ordered mode.
+func (c Config) fencing() *publisher.Fencing {
+	if c.Mode != ModeFenced {
+		return nil
+	}
+	return &publisher.Fencing{
+		TransactionalIDPrefix: c.TransactionalIDPrefix,
+		LeaseValidity:         c.LeaseDuration - c.MaxClockSkew,
+		LeaseRenewInterval:    c.LeaseRenewInterval,
 	}
 }
 
@@ -208,7 +230,7 @@ func (r *root) Receive(ctx actor.Context) {
 func (r *root) strategy() actor.SupervisorStrategy {
 	return actor.NewOneForOneStrategy(0, 0, func(reason any) actor.Directive {
 		text := strings.TrimSpace(fmt.Sprint(reason))
-		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Reason: text})
+		r.runtime.Emit(event.ActorFailed{Actor: coordinatorName, Bucket: -1, Reason: text})
 		r.end(fmt.Errorf("%w: %s", ErrBroken, text))
 		return actor.StopDirective
 	})

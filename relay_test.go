@@ -62,6 +62,35 @@ func TestRunLeavesNothingRunning(t *testing.T) {
 	r.stop()
 }
 
+// A fenced relay publishes each bucket through a producer of its own, whose id names
+// the table, and its record says its mode.
+func TestFencedMode(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db, b := newTable(t), newBroker()
+		cfg := config(db, b)
+		cfg.Mode, cfg.Region, cfg.RelayID = relay.ModeFenced, "eu-central-1", "A"
+		r := run(t, cfg)
+		enqueue(t, db, nil, "a", "b", "c")
+		b.take(t, 3)
+		synctest.Wait()
+		if mode := r.Status().Mode; mode != relay.ModeFenced {
+			t.Errorf("the status says %q", mode)
+		}
+		r.stop()
+		if said := scan(db).mode; said != "fenced" {
+			t.Errorf("the relay's record says %q", said)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.ids) != schema.BucketCount || !slices.Contains(b.ids, "outbox-eu-central-1-orders-OUTBOX-7") {
+			t.Errorf("transactional ids %v, want one for each bucket", b.ids)
+		}
+		if left := scan(db).rows; left > 0 {
+			t.Errorf("%d rows are left in the table", left)
+		}
+	})
+}
+
 // A relay runs once; the error says so, and the running one is not disturbed.
 func TestRunTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

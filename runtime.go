@@ -88,13 +88,19 @@ func (l *live) After(to *actor.PID, d time.Duration, msg any) (cancel func()) {
 // Do implements actors.Runtime.
 func (l *live) Do(to *actor.PID, r store.Request, token uint64) {
 	l.requests.Go(func() {
-		replied := l.send(r)
-		if !replied.Sent.IsZero() {
-			l.note(replied)
-		}
+		replied := l.roundTrip(r)
 		replied.Token = token
 		l.system.Root.Send(to, replied)
 	})
+}
+
+// roundTrip carries out a request, and says what came of it.
+func (l *live) roundTrip(r store.Request) actors.Replied {
+	replied := l.send(r)
+	if !replied.Sent.IsZero() {
+		l.note(replied)
+	}
+	return replied
 }
 
 // send waits for a place in the request's lane and sends it, unless its deadline

@@ -17,12 +17,29 @@ type Status struct {
 	State       string    // "new", "starting", "ready", "withdrawn", "stopping", "stopped"
 	Since       time.Time // of State; zero before Run
 	Mode        Mode
-	Buckets     []BucketStatus // owned ones, ascending
+	// ClockAhead is by how much our clock is ahead of the table's, negative:
+	// behind, in the last round; as exact as the dates of its answers, half a second.
+	ClockAhead time.Duration
+	Buckets    []BucketStatus // owned ones, ascending
+	// Backlog is what waits in all buckets; nil unless this relay samples it (see
+	// Config.MetricsInterval).
+	Backlog *Backlog
 }
 
 // Ready tells whether the relay has completed a round, and neither stops nor has
 // withdrawn.
 func (s Status) Ready() bool { return s.State == "ready" }
+
+// Backlog is what waited in all buckets, at one moment.
+type Backlog struct {
+	At       time.Time
+	Messages int
+	// Limited is how many buckets may have more than was counted.
+	Limited    int
+	Oldest     time.Duration // age of the oldest message, at At
+	ParkedKeys int           // keys that are set aside
+	ParkedRows int           // rows of theirs
+}
 
 // BucketStatus is what one owned bucket is doing.
 type BucketStatus struct {
@@ -31,6 +48,7 @@ type BucketStatus struct {
 	BatchState   fsm.State // of its batch's; empty without a batch
 	Since        time.Time // of State
 	LastSequence int64     // the highest one removed by this relay; 0: none yet
+	Pending      int       // messages that wait, by the last sample; -1 unless this relay samples
 	LastError    string    // why it is blocked, withheld, or not acknowledged; empty when it is not
 }
 
@@ -39,6 +57,7 @@ type status struct {
 	mu      sync.Mutex
 	present Status                // guarded by mu, but for Buckets
 	buckets map[int]*BucketStatus // guarded by mu
+	pending []int                 // by bucket; nil unless it is known; guarded by mu
 }
 
 func newStatus(cfg Config) *status {
@@ -53,7 +72,12 @@ func (s *status) snapshot() Status {
 	defer s.mu.Unlock()
 	snapshot := s.present
 	for _, b := range slices.Sorted(maps.Keys(s.buckets)) {
-		snapshot.Buckets = append(snapshot.Buckets, *s.buckets[b])
+		bucket := *s.buckets[b]
+		bucket.Pending = -1
+		if s.pending != nil {
+			bucket.Pending = s.pending[b]
+		}
+		snapshot.Buckets = append(snapshot.Buckets, bucket)
 	}
 	return snapshot
 }
@@ -77,17 +101,28 @@ func (s *status) Observe(e event.Envelope) {
 		s.enter("stopping", e.At)
 	case event.RelayStopped:
 		s.enter("stopped", e.At)
-		clear(s.buckets)
+		s.clear()
 	case event.StateChanged:
 		s.changed(v, e.At)
 	case event.BatchRemoved:
 		b := s.bucket(v.Bucket)
 		b.LastSequence = max(b.LastSequence, v.Last)
 	case event.ActorFailed:
+		delete(s.buckets, v.Bucket) // until a fresh actor has found out whose it is
 		if v.Actor == coordinatorName {
 			s.enter("stopped", e.At)
-			clear(s.buckets)
+			s.clear()
 		}
+	case event.BacklogSampled:
+		s.pending = v.Pending
+		s.present.Backlog = &Backlog{At: e.At, Messages: v.Messages, Limited: v.Limited, Oldest: v.Oldest,
+			ParkedKeys: v.ParkedKeys, ParkedRows: v.ParkedRows}
+	case event.BacklogUnknown:
+		s.pending, s.present.Backlog = nil, nil
+	case event.RoundCompleted:
+		s.present.ClockAhead = v.Ahead
+	case event.ClockSkewed:
+		s.present.ClockAhead = v.Ahead
 	case event.PublishFailed:
 		s.bucket(v.Bucket).LastError = "publish to " + v.Topic + ": " + v.Code
 	case event.PublishRecovered:
@@ -97,6 +132,12 @@ func (s *status) Observe(e event.Envelope) {
 	case event.BucketWithheld:
 		s.bucket(v.Bucket).LastError = v.Reason
 	}
+}
+
+// clear forgets what ends with the relay.
+func (s *status) clear() {
+	clear(s.buckets)
+	s.pending, s.present.Backlog = nil, nil
 }
 
 func (s *status) enter(state string, at time.Time) {

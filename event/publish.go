@@ -5,7 +5,7 @@ import "time"
 // BucketWoken: the bucket looks for messages, and why.
 type BucketWoken struct {
 	Bucket int
-	Cause  string // "poll", "notification", "full batch"
+	Cause  string // "poll", "notification", "full batch"; "attention", "retry": of what is set aside
 }
 
 // BatchFetched: rows of a bucket were read.
@@ -182,6 +182,29 @@ type ProducerRetired struct {
 	Outstanding int // records without a report; they may still be appended
 }
 
+// FenceTaken: the bucket's transactional producer has taken the fence; every earlier
+// one is refused by the brokers from now on.
+type FenceTaken struct {
+	Bucket   int
+	Producer int
+	Took     time.Duration // since its producer was opened
+}
+
+// FenceFailed: the bucket's fence was asked for and not taken. It is asked for
+// again.
+type FenceFailed struct {
+	Bucket int
+	Code   string
+}
+
+// TransactionAborted: records of a bucket were dropped by the brokers, unseen by
+// consumers that read committed records. Their rows are published again.
+type TransactionAborted struct {
+	Bucket int
+	Rows   int
+	Code   string // why
+}
+
 func (BucketWoken) EventName() string        { return "bucket.woken" }
 func (BatchFetched) EventName() string       { return "batch.fetched" }
 func (GapProbed) EventName() string          { return "gap.probed" }
@@ -206,3 +229,6 @@ func (BrokerReached) EventName() string      { return "broker.reached" }
 func (ProducerOpened) EventName() string     { return "producer.opened" }
 func (ProducerFailed) EventName() string     { return "producer.failed" }
 func (ProducerRetired) EventName() string    { return "producer.retired" }
+func (FenceTaken) EventName() string         { return "fence.taken" }
+func (FenceFailed) EventName() string        { return "fence.failed" }
+func (TransactionAborted) EventName() string { return "transaction.aborted" }

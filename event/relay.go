@@ -51,6 +51,9 @@ type RoundCompleted struct {
 	Owned       int // buckets with a bucket actor of ours
 	StandbyRank int // -1 with a share or anything owned
 	Took        time.Duration
+	// Ahead is by how much our wall clock is ahead of the service's, negative:
+	// behind, as exact as its dates are (half a second); 0 when it says none.
+	Ahead time.Duration
 }
 
 // HeartbeatRefused: our record already carries a later timestamp, so this
@@ -79,9 +82,30 @@ type BucketCountMismatch struct {
 // fresh actor after Pause.
 type ActorFailed struct {
 	Actor  string
+	Bucket int // whose actor it was; -1: no bucket's
 	Reason string
 	Pause  time.Duration
 }
+
+// BacklogSampled: the owner of bucket 0 has measured what waits in all buckets.
+type BacklogSampled struct {
+	// Pending are the messages that wait, by bucket; not changed after the event was made.
+	Pending  []int
+	Messages int // their sum
+	// Limited is how many buckets have more than was counted: they reach the limit of
+	// one bucket's count, or the time was over.
+	Limited int
+	// Oldest is the age of the oldest of the buckets' first messages; 0 without one.
+	Oldest     time.Duration
+	ParkedKeys int // keys that are set aside
+	ParkedRows int // rows of theirs
+	Took       time.Duration
+}
+
+// BacklogUnknown: the relay does not know any more what waits. Err is why its sample
+// failed; nil when bucket 0, whose owner samples, is not ours any more. Nothing is
+// said of it when the relay ends.
+type BacklogUnknown struct{ Err error }
 
 // RequestCompleted: one request to the table has ended, whatever its outcome.
 type RequestCompleted struct {
@@ -142,6 +166,8 @@ func (LeaseUnreadable) EventName() string     { return "lease.unreadable" }
 func (BucketCountMismatch) EventName() string { return "bucketcount.mismatch" }
 func (ActorFailed) EventName() string         { return "actor.failed" }
 func (RequestCompleted) EventName() string    { return "request.completed" }
+func (BacklogSampled) EventName() string      { return "backlog.sampled" }
+func (BacklogUnknown) EventName() string      { return "backlog.unknown" }
 func (StoreUnavailable) EventName() string    { return "store.unavailable" }
 func (StoreAvailable) EventName() string      { return "store.available" }
 func (StoreFailed) EventName() string         { return "store.failed" }

@@ -16,7 +16,7 @@ import (
 // brokerGate stands between one relay process and the broker. It names itself
 // where the broker names its own address, so that all connections lead through
 // it, and can keep back acknowledgements: the records are in the topic then, and
-// their producer does not know.
+// their producer does not know; or produce requests, so that they land late.
 type brokerGate struct {
 	t        testing.TB
 	target   string
@@ -25,9 +25,46 @@ type brokerGate struct {
 
 	closed chan struct{} // closed when the test has ended
 
+	requests, acknowledgements hold
+
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // guarded by mu; nil when the test has ended
-	held  bool                  // guarded by mu
+}
+
+// hold keeps back frames of one kind.
+type hold struct {
+	mu   sync.Mutex
+	open chan struct{} // guarded by mu; closed when what is held may go on; nil: nothing is held
+}
+
+// set holds what comes from now on, and with it whatever a connection has to say
+// behind it.
+func (h *hold) set() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open = make(chan struct{})
+}
+
+// lift lets all that is held go on.
+func (h *hold) lift() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.open)
+	h.open = nil
+}
+
+// pass waits while frames are held, until the test has ended at the latest.
+func (h *hold) pass(ended <-chan struct{}) {
+	h.mu.Lock()
+	open := h.open
+	h.mu.Unlock()
+	if open == nil {
+		return
+	}
+	select {
+	case <-open:
+	case <-ended:
+	}
 }
 
 func newBrokerGate(t testing.TB) *brokerGate {
@@ -53,14 +90,6 @@ func newBrokerGate(t testing.TB) *brokerGate {
 
 func (g *brokerGate) address() string { return g.listener.Addr().String() }
 
-// holdAcknowledgements lets no acknowledgement through any more. What a
-// connection has to say behind one waits too.
-func (g *brokerGate) holdAcknowledgements() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held = true
-}
-
 func (g *brokerGate) serve(client net.Conn) {
 	broker, err := net.Dial("tcp", g.target)
 	if err != nil {
@@ -79,7 +108,9 @@ func (g *brokerGate) serve(client net.Conn) {
 			if err != nil || len(frame) < 8 {
 				return
 			}
-			asked.note(frame)
+			if asked.note(frame) == kmsg.Produce.Int16() {
+				g.requests.pass(g.closed)
+			}
 			if writeFrame(broker, frame) != nil {
 				return
 			}
@@ -92,23 +123,13 @@ func (g *brokerGate) serve(client net.Conn) {
 		}
 		switch q := asked.of(frame); q.api {
 		case kmsg.Produce.Int16():
-			g.pass()
+			g.acknowledgements.pass(g.closed)
 		case kmsg.Metadata.Int16():
 			frame = g.rename(frame, q.version)
 		}
 		if writeFrame(client, frame) != nil {
 			return
 		}
-	}
-}
-
-// pass waits until the test has ended, if acknowledgements are held.
-func (g *brokerGate) pass() {
-	g.mu.Lock()
-	held := g.held
-	g.mu.Unlock()
-	if held {
-		<-g.closed
 	}
 }
 
@@ -141,12 +162,13 @@ type questions struct {
 	versions map[int32]question // guarded by mu; by correlation id
 }
 
-func (q *questions) note(frame []byte) {
+// note remembers a question, and returns what is asked.
+func (q *questions) note(frame []byte) (api int16) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.versions[int32(binary.BigEndian.Uint32(frame[4:]))] = question{
-		api: int16(binary.BigEndian.Uint16(frame)), version: int16(binary.BigEndian.Uint16(frame[2:])),
-	}
+	asked := question{api: int16(binary.BigEndian.Uint16(frame)), version: int16(binary.BigEndian.Uint16(frame[2:]))}
+	q.versions[int32(binary.BigEndian.Uint32(frame[4:]))] = asked
+	return asked.api
 }
 
 func (q *questions) of(frame []byte) question {

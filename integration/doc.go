@@ -8,6 +8,8 @@
 //	INTEGRATION_DYNAMODB   the emulator's address, http://127.0.0.1:8000
 //	INTEGRATION_BROKERS    Kafka's bootstrap servers, comma separated
 //	INTEGRATION_RELAY     path of the relay binary under test
+//	INTEGRATION_KAFKA     folder of Apache Kafka's jars, for tests with brokers of their own
+//	INTEGRATION_OUTAGE    how long a broker is away, such as 60s; 20s when it is not set
 //
 // What is held where:
 //
@@ -16,6 +18,12 @@
 //	                     events_hard_test.go has the rows with stalls and crowds
 //	fleet_test.go        20,000 messages of all kinds, while relays come and go
 //	outage_test.go       services that come up late or go away; the second SIGTERM
+//	failover_test.go     a broker that is stopped and started again; three brokers, each
+//	                     killed once; cluster_test.go makes such clusters
+//	frozen_test.go       a relay stopped by SIGSTOP with rows on their way, past its lease
+//	limit_test.go        a record that its topic does not take, by poison policy
+//	fatal_test.go        how soon other buckets publish after a fatal error
+//	growth_test.go       a topic that gains partitions
 //	refusal_test.go      what ends a relay: its exit code, and its words
 //	store_test.go        the table's conformance suite, on the emulator
 //	kafka_test.go        the producers' conformance suite, on Apache Kafka

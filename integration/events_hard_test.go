@@ -23,7 +23,7 @@ func missedDeadline(t *testing.T) outcome {
 	own := bucketsOf(before, leaver)
 	s.load()
 	s.awaitRounds(1, leaver, peer)
-	broker.holdAcknowledgements()
+	broker.acknowledgements.set()
 	mark := s.traffic.mark()
 	s.oneInEach(own)
 	s.traffic.await(t, "rows of each bucket in flight", mark, func(seen []request) bool { return allInFlight(seen, leaver.name) })

@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	ck "github.com/confluentinc/confluent-kafka-go/v2/kafka"
-	"github.com/google/uuid"
-
 	"github.com/bucketbrigade/relay/kafka"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -204,43 +201,5 @@ func (f *fleet) checkLogs() {
 				f.t.Errorf("%s wrote: %s", p.name, l.text)
 			}
 		}
-	}
-}
-
-// awaitDelivery reads the topics until every message was seen, or for as long
-// as is bearable; what is missing then is check's to say.
-func awaitDelivery(t *testing.T, messages []sent, partitions map[string]int) {
-	t.Helper()
-	missing := make(map[uuid.UUID]bool, len(messages))
-	for _, m := range messages {
-		missing[m.message.ID] = true
-	}
-	consumer, err := ck.NewConsumer(&ck.ConfigMap{
-		"bootstrap.servers": strings.Join(brokers(t), ","), "group.id": "relay-test", "enable.auto.commit": false,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer consumer.Close()
-	var assigned []ck.TopicPartition
-	for name, count := range partitions {
-		for p := range count {
-			assigned = append(assigned, ck.TopicPartition{Topic: &name, Partition: int32(p), Offset: ck.OffsetBeginning})
-		}
-	}
-	if err := consumer.Assign(assigned); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(patience); len(missing) > 0 && time.Now().Before(deadline); {
-		message, err := consumer.ReadMessage(time.Until(deadline))
-		if err != nil || len(message.Headers) == 0 {
-			continue
-		}
-		if id, err := uuid.ParseBytes(message.Headers[len(message.Headers)-1].Value); err == nil {
-			delete(missing, id)
-		}
-	}
-	if len(missing) > 0 {
-		t.Errorf("%d messages were not delivered within %v", len(missing), patience)
 	}
 }

@@ -5,7 +5,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -13,31 +12,10 @@ import (
 	"testing"
 	"time"
 
-	ck "github.com/confluentinc/confluent-kafka-go/v2/kafka"
-
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/actors/publisher/publishertest"
 	"github.com/bucketbrigade/relay/kafka"
 )
-
-// brokers are the bootstrap servers of the Kafka cluster under test.
-func brokers(t testing.TB) []string {
-	t.Helper()
-	addresses := os.Getenv("INTEGRATION_BROKERS")
-	if addresses == "" {
-		t.Fatal("INTEGRATION_BROKERS is not set; start the services and set it with: " +
-			"scripts/services start && eval \"$(scripts/services env)\"")
-	}
-	list := strings.Split(addresses, ",")
-	for _, address := range list {
-		if connection, err := net.DialTimeout("tcp", address, 5*time.Second); err == nil {
-			connection.Close()
-			return list
-		}
-	}
-	t.Fatalf("no broker answers at INTEGRATION_BROKERS=%s", addresses)
-	return nil
-}
 
 // The real broker keeps what the mock cluster, kfake and the simulation's broker
 // keep.
@@ -60,6 +38,7 @@ func kafkaHarness(t *testing.T, properties map[string]string) publishertest.Harn
 		CreateTopic: func(t testing.TB, topic string, partitions int32, maxMessageBytes int) {
 			createTopic(t, topic, int(partitions), maxMessageBytes)
 		},
+		Grow: func(t testing.TB, topic string, partitions int32) { brokers(t).grow(t, topic, int(partitions)) },
 		Read: func(t testing.TB, topic string) []publishertest.Record {
 			var records []publishertest.Record
 			for _, r := range readTopic(t, topic) {
@@ -206,40 +185,4 @@ func newFactory(t testing.TB, c kafka.Config) *kafka.Factory {
 func uniqueTopic(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("relay-test-%d-%d", os.Getpid(), time.Now().UnixNano())
-}
-
-// createTopic creates a topic and waits until the brokers know it.
-func createTopic(t testing.TB, topic string, partitions, maxMessageBytes int) {
-	t.Helper()
-	admin, err := ck.NewAdminClient(&ck.ConfigMap{"bootstrap.servers": strings.Join(brokers(t), ",")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	specification := ck.TopicSpecification{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1, Config: map[string]string{}}
-	if maxMessageBytes > 0 {
-		specification.Config["max.message.bytes"] = strconv.Itoa(maxMessageBytes)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	results, err := admin.CreateTopics(ctx, []ck.TopicSpecification{specification}, ck.SetAdminOperationTimeout(20*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range results {
-		if r.Error.Code() != ck.ErrNoError {
-			t.Fatalf("create topic %s: %v", topic, r.Error)
-		}
-	}
-}
-
-func readTopic(t testing.TB, topic string) []kafka.Record {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	records, err := kafka.ReadTopic(ctx, kafka.Config{Brokers: brokers(t)}, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return records
 }

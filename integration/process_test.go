@@ -4,7 +4,6 @@ package integration
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,23 +14,26 @@ import (
 	"time"
 )
 
-// line is one line that a process has written to stderr. Text has all of it;
-// the fields are empty in what is no JSON.
+// line is one line that a process has written. Text has all of it; the fields are
+// empty in what is no JSON.
 type line struct {
 	Level, Event     string
+	Time             time.Time
 	Request, Outcome string
+	Bucket           *int
+	Sequence         int64
+	Producer         int
 	Rows             int
 	Ended            []string
 	text             string
 }
 
-// process is a relay binary at work. Its end is awaited when the test ends,
-// however the test ends.
+// process is a program at work: a relay, or a broker of the test's own. Its end is
+// awaited when the test ends, however the test ends.
 type process struct {
 	t      testing.TB
 	name   string
 	cmd    *exec.Cmd
-	stdout bytes.Buffer
 	exited chan struct{} // closed when it has ended and all its lines are read
 
 	mu      sync.Mutex
@@ -39,36 +41,46 @@ type process struct {
 	changed chan struct{} // guarded by mu; closed and replaced with each line
 }
 
-// start runs the binary with these arguments and no settings of ours in its
+// start runs the relay with these arguments and no settings of ours in its
 // environment. name tells the processes of a test apart.
 func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
 	binary := setting(t, "INTEGRATION_RELAY", "build it and name it: make build && export INTEGRATION_RELAY=$PWD/bin/relay")
-	p := &process{t: t, name: name, cmd: exec.Command(binary, args...),
-		exited: make(chan struct{}), changed: make(chan struct{})}
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+	cmd := exec.Command(binary, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true"}
-	p.cmd.Stdout = &p.stdout
-	stderr, err := p.cmd.StderrPipe()
+	return launch(t, name, cmd)
+}
+
+// launch runs a command and reads the lines that it writes.
+func launch(t testing.TB, name string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: cmd, exited: make(chan struct{}), changed: make(chan struct{})}
+	output, input, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = input, input
+	err = cmd.Start()
+	input.Close() // the process has its own
+	if err != nil {
+		output.Close()
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(p.exited)
-		p.read(bufio.NewReader(stderr))
+		defer output.Close()
+		p.read(bufio.NewReader(output))
 		p.cmd.Wait() // the end is judged by ProcessState
 	}()
 	t.Cleanup(p.end)
 	return p
 }
 
-// read takes lines until stderr is closed.
-func (p *process) read(stderr *bufio.Reader) {
+// read takes lines until no process writes to it any more.
+func (p *process) read(output *bufio.Reader) {
 	for {
-		text, err := stderr.ReadString('\n')
+		text, err := output.ReadString('\n')
 		if text = strings.TrimSuffix(text, "\n"); text != "" {
 			l := line{}
 			json.Unmarshal([]byte(text), &l) // what is no JSON stays text
@@ -142,13 +154,20 @@ func (p *process) await(event string, matches func(line) bool) line {
 // awaitFrom is await for the lines behind a position.
 func (p *process) awaitFrom(next int, event string, matches func(line) bool) line {
 	p.t.Helper()
+	return p.awaitLine(next, event, func(l line) bool { return l.Event == event && (matches == nil || matches(l)) })
+}
+
+// awaitLine waits for the first line behind a position that matches; what is said
+// then is for people.
+func (p *process) awaitLine(next int, what string, matches func(line) bool) line {
+	p.t.Helper()
 	deadline := time.After(patience)
 	for {
 		p.mu.Lock()
 		lines, changed := p.lines, p.changed
 		p.mu.Unlock()
 		for ; next < len(lines); next++ {
-			if l := lines[next]; l.Event == event && (matches == nil || matches(l)) {
+			if l := lines[next]; matches(l) {
 				return l
 			}
 		}
@@ -156,10 +175,10 @@ func (p *process) awaitFrom(next int, event string, matches func(line) bool) lin
 		case <-changed:
 		case <-p.exited:
 			if p.now() == next {
-				p.t.Fatalf("%s ended (%v) without saying %s", p.name, p.cmd.ProcessState, event)
+				p.t.Fatalf("%s ended (%v) without saying %s", p.name, p.cmd.ProcessState, what)
 			}
 		case <-deadline:
-			p.t.Fatalf("%s has not said %s within %v", p.name, event, patience)
+			p.t.Fatalf("%s has not said %s within %v", p.name, what, patience)
 		}
 	}
 }
@@ -197,7 +216,7 @@ func (p *process) stop() {
 func relayArgs(t testing.TB, table, id string, more ...string) []string {
 	t.Helper()
 	return append([]string{"run", "--table", table, "--relay-id", id,
-		"--dynamodb-endpoint", endpoint(t), "--brokers", strings.Join(brokers(t), ","),
+		"--dynamodb-endpoint", endpoint(t), "--brokers", brokers(t).String(),
 		"--lease-duration", "3s", "--lease-renew-interval", "1s", "--max-clock-skew", "200ms",
-		"--poll-interval", "100ms", "--error-backoff", "100ms", "--log-format", "json"}, more...)
+		"--poll-interval", "100ms", "--error-backoff", "100ms", "--log-format", "json", "--admin-addr", "127.0.0.1:0"}, more...)
 }

@@ -106,3 +106,19 @@ func enqueue(t testing.TB, client *dynamodb.Client, schema outbox.Schema, messag
 		t.Fatal(err)
 	}
 }
+
+// write commits messages one call after another, in their order.
+func write(t *testing.T, writer *outbox.Writer, messages []sent) {
+	t.Helper()
+	for len(messages) > 0 {
+		n := min(len(messages), outbox.MaxCallItems)
+		batch := make([]outbox.Message, n)
+		for i := range batch {
+			batch[i] = messages[i].message
+		}
+		if err := writer.Enqueue(t.Context(), batch...); err != nil {
+			t.Fatal(err)
+		}
+		messages = messages[n:]
+	}
+}

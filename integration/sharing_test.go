@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ck "github.com/confluentinc/confluent-kafka-go/v2/kafka"
 
 	"github.com/bucketbrigade/relay/outbox"
 )
@@ -36,12 +37,14 @@ type sharing struct {
 	t        *testing.T
 	client   *dynamodb.Client
 	schema   outbox.Schema
+	kafka    servers
 	topic    string
 	traffic  *traffic
 	members  []*member // all that were ever started
 	endLoad  func()
 	messages []sent // of the loads that have ended
 	loads    int
+	pace     time.Duration // between two commits of a load
 }
 
 // member is one relay process of the fleet.
@@ -54,9 +57,16 @@ type member struct {
 // newSharing makes an empty table of so many buckets, and a topic.
 func newSharing(t *testing.T, buckets int) *sharing {
 	t.Helper()
-	s := &sharing{t: t, client: dynamo(t), topic: uniqueTopic(t), traffic: newTraffic(), endLoad: func() {}}
+	return newSharingOn(t, brokers(t), 1, buckets)
+}
+
+// newSharingOn is newSharing with the topic on these servers, and with so many
+// replicas.
+func newSharingOn(t *testing.T, kafka servers, replicas, buckets int) *sharing {
+	t.Helper()
+	s := &sharing{t: t, client: dynamo(t), kafka: kafka, topic: uniqueTopic(t), traffic: newTraffic(), endLoad: func() {}, pace: loadPause}
 	s.schema = freshTable(t, s.client, outbox.Schema{BucketCount: buckets})
-	createTopic(t, s.topic, sharedPartitions, 0)
+	kafka.create(t, ck.TopicSpecification{Topic: s.topic, NumPartitions: sharedPartitions, ReplicationFactor: replicas})
 	t.Cleanup(func() { s.endLoad() })
 	return s
 }
@@ -71,7 +81,7 @@ func (s *sharing) joinAs(name, id string, more ...string) *member {
 	s.t.Helper()
 	g := newGate(s.t, name, s.traffic)
 	args := relayArgs(s.t, s.schema.Table, id, append([]string{
-		"--dynamodb-endpoint", g.server.URL, "--bucket-count", fmt.Sprint(s.schema.BucketCount),
+		"--dynamodb-endpoint", g.server.URL, "--brokers", s.kafka.String(), "--bucket-count", fmt.Sprint(s.schema.BucketCount),
 		"--lease-duration", leaseDuration.String(), "--lease-renew-interval", renewInterval.String(),
 		"--max-clock-skew", maxSkew.String(), "--poll-interval", "200ms", "--log-level", "debug"}, more...)...)
 	m := &member{process: start(s.t, name, args...), id: id, gate: g}
@@ -281,7 +291,7 @@ func (s *sharing) load() {
 	var written []sent
 	go func() {
 		defer close(ended)
-		pace := time.NewTicker(loadPause)
+		pace := time.NewTicker(s.pace)
 		defer pace.Stop()
 		for n := 0; ; n += loadCommit {
 			select {
@@ -325,7 +335,7 @@ func (s *sharing) finish(running ...*member) (duplicates int) {
 	s.t.Helper()
 	s.endLoad()
 	partitions := map[string]int{s.topic: sharedPartitions}
-	awaitDelivery(s.t, s.messages, partitions)
+	s.kafka.await(s.t, s.messages, partitions)
 	for _, m := range running {
 		m.signal(syscall.SIGTERM)
 	}
@@ -334,7 +344,7 @@ func (s *sharing) finish(running ...*member) (duplicates int) {
 			s.t.Errorf("%s ended with %d after SIGTERM, want 0", m.name, code)
 		}
 	}
-	verdict := check(s.messages, readTopic(s.t, s.topic), partitions, time.Now())
+	verdict := check(s.messages, s.kafka.read(s.t, s.topic), partitions, time.Now())
 	if !verdict.sound() || verdict.sent == 0 {
 		s.t.Errorf("%v", &verdict)
 	}

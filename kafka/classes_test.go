@@ -114,6 +114,47 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// A transactional producer is not gap-less, and a record of its times out before the
+// coordinator gives its transaction up.
+func TestSettingsOfTransactions(t *testing.T) {
+	fenced := settingsFor(Config{Properties: map[string]string{"linger.ms": "1"}}, publisher.Options{TransactionalID: "outbox-eu-shop-OUTBOX-3"})
+	for name, want := range map[string]string{
+		"transactional.id": "outbox-eu-shop-OUTBOX-3", "transaction.timeout.ms": "30000", "enable.gapless.guarantee": "false",
+		"enable.idempotence": "true", "acks": "all", "linger.ms": "1", "max.in.flight.requests.per.connection": "5",
+	} {
+		if got := fenced.properties[name]; got != want {
+			t.Errorf("%s=%v, want %s", name, got, want)
+		}
+	}
+	if got, set := fenced.properties["message.timeout.ms"]; set {
+		t.Errorf("message.timeout.ms=%v, want the client's own, which is the transaction's", got)
+	}
+}
+
+// What the end of a transactional call means: who was fenced, and what may be
+// called again. Of whatever says neither, the producer does not recover.
+func TestVerdicts(t *testing.T) {
+	codes := newCodebook()
+	if m := codes.verdict(nil); m.Fault != nil || m.MustAbort {
+		t.Errorf("done: %+v", m)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want publisher.Class
+	}{
+		"fenced":                    {ck.NewError(ck.ErrFenced, "", true), publisher.Fenced},
+		"an older epoch":            {ck.NewError(ck.ErrInvalidProducerEpoch, "", true), publisher.Fenced},
+		"timed out":                 {ck.NewError(ck.ErrTimedOut, "", false), publisher.Ambiguous},
+		"fatal":                     {ck.NewError(ck.ErrOutOfOrderSequenceNumber, "", true), publisher.Fatal},
+		"abort after a late commit": {ck.NewError(ck.ErrConflict, "", false), publisher.Fatal},
+		"not the client's":          {errors.New("?"), publisher.Fatal},
+	} {
+		if m := codes.verdict(c.err); m.MustAbort || m.Fault == nil || m.Fault.Class != c.want {
+			t.Errorf("%s: %+v, want %v", name, m.Fault, c.want)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		properties map[string]string

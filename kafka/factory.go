@@ -58,6 +58,9 @@ func (f *Factory) Open(o publisher.Options, sink publisher.Sink) (publisher.Prod
 	p := f.newProducer(o.Number, client, s, sink)
 	f.live[p] = struct{}{}
 	p.start(logs)
+	if o.TransactionalID != "" {
+		return transactional{p}, nil
+	}
 	return p, nil
 }
 

@@ -47,6 +47,7 @@ type producer struct {
 	headers []ck.Header
 	topics  map[string]*string
 	slab    []publisher.Token
+	learns  map[string]bool // topics whose metadata is being read since the client refused a record
 
 	// out orders what comes to the sink, and ends it.
 	out    sync.Mutex
@@ -72,6 +73,7 @@ func (f *Factory) newProducer(number int, client *ck.Producer, s settings, sink 
 		read:   make(chan struct{}),
 		done:   make(chan struct{}),
 		topics: make(map[string]*string),
+		learns: make(map[string]bool),
 	}
 }
 
@@ -140,8 +142,35 @@ func (p *producer) refusal(r publisher.Record, err error) *publisher.Fault {
 				return p.codes.fatal(e)
 			}
 		}
+	case fault.Code == publisher.CodeUnknownPartition || fault.Code == "_UNKNOWN_TOPIC":
+		p.learn(r.Topic)
 	}
 	return fault
+}
+
+// learn has the client read the metadata of a topic of which it knows less than
+// there is. It would find out by itself too, but only minutes later, whatever
+// another producer has learned meanwhile. One question a topic is under way. For
+// who holds gate, of a producer that is not closed.
+func (p *producer) learn(topic string) {
+	if p.learns[topic] {
+		return
+	}
+	p.learns[topic] = true
+	p.calls.Add(1)
+	go func() {
+		defer p.calls.Done()
+		select {
+		case p.slots <- struct{}{}:
+			// The records tell whether it helped.
+			_, _ = p.client.GetMetadata(&topic, false, int(attemptTimeout.Milliseconds()))
+			<-p.slots
+		case <-p.life.Done():
+		}
+		p.gate.Lock()
+		defer p.gate.Unlock()
+		delete(p.learns, topic)
+	}()
 }
 
 // Purge implements publisher.Producer.

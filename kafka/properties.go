@@ -41,6 +41,7 @@ func refusals() []refusal {
 		{"max.in.flight*", inFlight},
 		{"partitioner*", "a key must go where Java's client sends it"},
 		{"transactional.id", "it is derived from the table and the bucket; two fleets must not fence each other"},
+		{"transaction.timeout.ms", "it is how long a relay that is gone holds up consumers; the relay's own deadlines fit it"},
 		{"bootstrap.servers", brokers},
 		{"metadata.broker.list", brokers},
 		{"queue.*", queue},

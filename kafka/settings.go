@@ -22,6 +22,10 @@ const (
 	recordOverhead = 36
 
 	eventsBuffered = 10_000
+
+	// transactionTimeoutMillis is how long the coordinator lets a transaction of a
+	// relay that is gone hold up consumers that read committed records.
+	transactionTimeoutMillis = 30_000
 )
 
 // limits are the sizes of one producer, in bytes.
@@ -41,8 +45,8 @@ type settings struct {
 // "Ordered mode"). The operator's properties come first, so that nothing of
 // theirs can replace what follows; Validate has refused those that would try.
 //
-// All producers are idempotent, wait for all in-sync replicas, and never time a
-// record out: with a finite message.timeout.ms even the gap-less producer
+// All producers are idempotent and wait for all in-sync replicas; none but the
+// transactional ones times a record out: with a finite message.timeout.ms even the gap-less producer
 // appends what follows a record that timed out in its own queue.
 //
 // A careful producer is there to find out which record is guilty, so a request
@@ -75,6 +79,15 @@ func settingsFor(c Config, o publisher.Options) settings {
 		"batch.size":                            strconv.Itoa(l.batch),
 	} {
 		p[name] = value
+	}
+	if o.TransactionalID != "" {
+		// A rejected record fails its transaction, so no order depends on the gap-less
+		// guarantee; and a record that times out fails it too, before the coordinator
+		// does: without a setting the client takes the transaction's own timeout.
+		delete(p, "message.timeout.ms")
+		p["enable.gapless.guarantee"] = "false"
+		p["transactional.id"] = o.TransactionalID
+		p["transaction.timeout.ms"] = strconv.Itoa(transactionTimeoutMillis)
 	}
 	if o.Careful {
 		p["enable.gapless.guarantee"] = "false"

@@ -3,9 +3,11 @@ package kafka_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	ck "github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
@@ -65,6 +67,9 @@ func mockHarness(t *testing.T) publishertest.Harness {
 		Lacks: map[publishertest.Ability]string{
 			publishertest.Limits:       "librdkafka's mock cluster takes records of any size",
 			publishertest.Descriptions: "librdkafka's mock cluster does not implement DescribeConfigs",
+			publishertest.Growing:      "librdkafka's mock cluster does not implement CreatePartitions",
+			publishertest.Isolation:    "librdkafka's mock cluster shows consumers aborted records too",
+			publishertest.Fencing:      "librdkafka's mock cluster lets every producer of an id commit",
 		},
 	}
 }
@@ -78,6 +83,7 @@ func kfakeHarness(t *testing.T, properties map[string]string) publishertest.Harn
 				t.Fatal(err)
 			}
 		},
+		Grow: func(t testing.TB, topic string, partitions int32) { grow(t, cluster, topic, partitions) },
 		Read: reader(cluster.ListenAddrs()),
 		Now:  time.Now,
 		Hold: func(testing.TB) func() {
@@ -89,6 +95,22 @@ func kfakeHarness(t *testing.T, properties map[string]string) publishertest.Harn
 			})
 			return func() { close(release) }
 		},
+	}
+}
+
+func grow(t testing.TB, cluster *kfake.Cluster, topic string, partitions int32) {
+	t.Helper()
+	admin, err := ck.NewAdminClient(&ck.ConfigMap{"bootstrap.servers": strings.Join(cluster.ListenAddrs(), ",")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	results, err := admin.CreatePartitions(t.Context(), []ck.PartitionsSpecification{{Topic: topic, IncreaseTo: int(partitions)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := results[0].Error.Code(); code != ck.ErrNoError {
+		t.Fatal(code)
 	}
 }
 

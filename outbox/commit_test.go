@@ -206,7 +206,7 @@ func TestResetCounterIsReportedForRepair(t *testing.T) {
 			if !errors.Is(err, outbox.ErrSequenceBehind) || errors.Is(err, outbox.ErrAmbiguous) {
 				t.Fatalf("%s of %s: got %v", name, count, err)
 			}
-			for _, want := range []string{"bucket 3, number 1 ", waiting.ID.String(), "raise Sequence", "OUTBOX#SEQUENCE#3 SEQUENCE", "OUTBOX#MESSAGES#3"} {
+			for _, want := range []string{"bucket 3, number 1 ", waiting.ID.String(), "raise Sequence", "OUTBOX#SEQUENCE#3 SEQUENCE", "OUTBOX#MESSAGES#3", "relay doctor --repair-sequence --bucket 3"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%s of %s: %q is not in %q", name, count, want, err)
 				}

@@ -26,10 +26,13 @@ var (
 	// ErrSequenceBehind says that nothing was written (unless the error is ErrAmbiguous too), since another
 	// message already has the number that was reserved: the bucket's counter was deleted or set back,
 	// against section 2, point 6 of the protocol. The error names bucket, number and counter. Every write
-	// to the bucket will fail, one by one, until the counter has passed the rows. Repair it by an update of
-	// the counter's Sequence to at least the number of the bucket's highest row, on condition that it is
-	// lower; then repeat the call. Never lower or delete a counter: a late delete of an old row would
-	// destroy a new one of its number.
+	// to the bucket will fail, one by one, until the counter has passed the rows. Repair it, with
+	//
+	//	relay doctor --table TABLE --repair-sequence --bucket BUCKET
+	//
+	// or by an update of the counter's Sequence to at least the number of the bucket's highest row, on
+	// condition that it is lower; then repeat the call. Never lower or delete a counter: a late delete of an
+	// old row would destroy a new one of its number.
 	ErrSequenceBehind = errors.New("outbox: sequence is behind")
 )
 

@@ -1,9 +1,11 @@
 package outbox_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
 	"github.com/bucketbrigade/relay/outbox"
@@ -57,3 +59,30 @@ func TestARowSetAsideIsReadAsItWas(t *testing.T) {
 		t.Error("a row that was not set aside was read")
 	}
 }
+
+// A row that cannot be read keeps its key's order as long as topic and key are there; else
+// it stands alone, under the hash of `printf '\0\0%s' 0000000000000000007 | sha256sum`.
+func TestWhatCannotBeReadIsSetAsideUnderItsKeyOrAlone(t *testing.T) {
+	whole := schema.EncodeMessage(outbox.Message{Topic: "orders", Key: []byte("k")}, 3, 7)
+	for name, c := range map[string]struct {
+		change       func(item map[string]types.AttributeValue)
+		keyID, topic string
+	}{
+		"no id":           {func(i map[string]types.AttributeValue) { delete(i, "MessageId") }, "d51b34c90384a0e326e59d0d9e71efb0", "orders"},
+		"an odd header":   {func(i map[string]types.AttributeValue) { i["Headers"] = text("x") }, "d51b34c90384a0e326e59d0d9e71efb0", "orders"},
+		"no key":          {func(i map[string]types.AttributeValue) { delete(i, "Key") }, alone, "orders"},
+		"a key of text":   {func(i map[string]types.AttributeValue) { i["Key"] = text("k") }, alone, "orders"},
+		"no topic":        {func(i map[string]types.AttributeValue) { delete(i, "Topic") }, alone, ""},
+		"a blank topic":   {func(i map[string]types.AttributeValue) { i["Topic"] = text("  ") }, alone, ""},
+		"an odd topic":    {func(i map[string]types.AttributeValue) { i["Topic"] = i["Key"] }, alone, ""},
+		"nothing but key": {func(i map[string]types.AttributeValue) { delete(i, "Topic"); delete(i, "Key"); delete(i, "Value") }, alone, ""},
+	} {
+		item := maps.Clone(whole)
+		c.change(item)
+		if keyID, topic := schema.ParkedIdentity(item); keyID != c.keyID || topic != c.topic {
+			t.Errorf("%s: got %s of %q, want %s of %q", name, keyID, topic, c.keyID, c.topic)
+		}
+	}
+}
+
+const alone = "2da674015e707031fe9ef130960d79f3"

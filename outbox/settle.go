@@ -122,8 +122,8 @@ func holder(item map[string]types.AttributeValue) string {
 }
 
 func (w *Writer) behind(found map[string]types.AttributeValue, e entry) error {
-	repair := fmt.Sprintf("raise %s of the item %s %s to at least the highest number in %s, if it is lower",
-		AttrSequence, w.schema.SequenceKey(e.bucket), CounterSortKey, w.schema.MessagesKey(e.bucket))
+	repair := fmt.Sprintf("raise %s of the item %s %s to at least the highest number in %s, if it is lower, as relay doctor --repair-sequence --bucket %d does",
+		AttrSequence, w.schema.SequenceKey(e.bucket), CounterSortKey, w.schema.MessagesKey(e.bucket), e.bucket)
 	return fmt.Errorf("%w: bucket %d, number %d of message %s is that of message %q already: %s",
 		ErrSequenceBehind, e.bucket, e.sequence, e.id, holder(found), repair)
 }

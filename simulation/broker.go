@@ -20,7 +20,8 @@ type BrokerConfig struct {
 	Clock  BrokerClock
 	Rand   *rand.Rand
 	Faults BrokerFaults
-	// Appended is told of each record as it is appended; nil: nobody is.
+	// Appended is told of each record as consumers of committed records see it, which
+	// is at once unless a transaction is open on its partition; nil: nobody is.
 	Appended func(BrokerRecord)
 	// Latency is the least time of one way over the network, up to twice of which it
 	// takes; default 1 ms.
@@ -43,6 +44,9 @@ type BrokerFaults struct {
 	Reject func(publisher.Record) string
 	// Request decides on each request as it leaves its producer, repeats included.
 	Request func(BrokerRequest) BrokerFault
+	// Conclude decides on each request of a process that initializes, commits or aborts,
+	// repeats included.
+	Conclude func(owner string, call publisher.Call) BrokerFault
 	// Full tells whether the client's queue has no room for a record just now; for a
 	// later, smaller one it may have some.
 	Full func(owner string) bool
@@ -91,15 +95,17 @@ type BrokerRecord struct {
 	// Token is the relay's own name for the submission. It is not on the wire; the
 	// checkers know rows by it.
 	Token publisher.Token
+	tx    *brokerTransaction // nil: none
 }
 
 // Broker is a model of a Kafka cluster and of the client that talks to it, as far
 // as kafka.md measured both: idempotent sequences per producer and partition,
 // shared requests that fail whole, gap-less producers, purges, requests that are
-// stuck and land later. It is single-threaded and knows no time but the clock's.
+// stuck and land later, transactions and who may use their ids. It is single-threaded and knows no time but the clock's.
 type Broker struct {
 	cfg       BrokerConfig
 	topics    map[string]*brokerTopic
+	ids       map[string]*brokerID // by transactional id
 	log       []BrokerRecord
 	producers []*brokerProducer // all that are not closed
 	lastPID   int64
@@ -124,7 +130,7 @@ func NewBroker(cfg BrokerConfig) *Broker {
 	if cfg.InFlight == 0 {
 		cfg.InFlight = 5
 	}
-	return &Broker{cfg: cfg, topics: map[string]*brokerTopic{}, cutOff: map[string]bool{}}
+	return &Broker{cfg: cfg, topics: map[string]*brokerTopic{}, ids: map[string]*brokerID{}, cutOff: map[string]bool{}}
 }
 
 // SetFaults replaces the faults, as when a run is healed.
@@ -149,6 +155,10 @@ func (f brokerFactory) Open(o publisher.Options, sink publisher.Sink) (publisher
 	p := &brokerProducer{broker: b, owner: f.owner, options: o, sink: sink, pid: b.lastPID, queues: map[brokerPlace]*brokerQueue{}}
 	b.producers = append(b.producers, p)
 	b.cfg.Clock.At(2*b.latency(), p.greet)
+	if o.TransactionalID != "" {
+		p.session = &brokerSession{id: b.transactionalID(o.TransactionalID)}
+		return brokerTransactional{p}, nil
+	}
 	return p, nil
 }
 
@@ -208,10 +218,11 @@ func (b *Broker) Crash(owner string) {
 	b.producers = kept
 }
 
-// Log is everything that was ever appended, in the order of time.
+// Log is everything that consumers of committed records have seen, in the order in
+// which they could.
 func (b *Broker) Log() []BrokerRecord { return b.log }
 
-// Records are those of one topic, in the order of time.
+// Records are those of one topic in Log.
 func (b *Broker) Records(topic string) []BrokerRecord {
 	var out []BrokerRecord
 	for _, r := range b.log {

@@ -21,8 +21,9 @@ type brokerPlace struct {
 	partition int32
 }
 
-// brokerProducer models one librdkafka producer with idempotence, no message
-// timeout, and, unless it is careful, the gap-less guarantee.
+// brokerProducer models one librdkafka producer with idempotence, and, unless it is
+// careful or transactional, without a message timeout and with the gap-less
+// guarantee.
 type brokerProducer struct {
 	broker  *Broker
 	owner   string
@@ -34,6 +35,7 @@ type brokerProducer struct {
 	closed  bool
 	crashed bool
 	fatal   bool
+	session *brokerSession // nil: it has no transactional id
 	// bumping: waits until nothing is in flight, to begin a new epoch.
 	bumping bool
 	queued  int // records without a report
@@ -66,6 +68,8 @@ func (p *brokerProducer) Produce(r publisher.Record, t publisher.Token) error {
 	switch {
 	case p.closed:
 		return &publisher.Fault{Class: publisher.Retriable, Code: "_STATE", Text: "closed"}
+	case p.session != nil && (p.session.tx == nil || p.session.failed || p.session.fenced):
+		return &publisher.Fault{Class: publisher.Retriable, Code: "_STATE", Text: "no transaction takes records"}
 	case p.fatal:
 		return &publisher.Fault{Class: publisher.Fatal, Code: "_FATAL", Text: "a fatal error came before"}
 	case !legalTopic(r.Topic):
@@ -118,7 +122,9 @@ func (p *brokerProducer) Purge() {
 		dropped = dropped || len(q.waiting) > 0
 		reports = append(reports, p.dropWaiting(q)...)
 	}
-	if dropped && !p.options.Careful && !p.fatal {
+	if p.session != nil {
+		p.session.failed = p.session.failed || dropped
+	} else if dropped && !p.options.Careful && !p.fatal {
 		p.fatal = true
 		p.post(publisher.Fataled{Producer: p.options.Number, Fault: brokerFault(brokerGapless)})
 	}

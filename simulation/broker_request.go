@@ -13,9 +13,10 @@ type brokerRequest struct {
 	base    int // sequence of the first record
 	epoch   int
 	entries []brokerEntry
-	topic   *brokerTopic // that it was made for; nil: there was none
-	attempt int          // counts the times it was sent
-	settled bool         // its records have their reports, or never get any
+	topic   *brokerTopic       // that it was made for; nil: there was none
+	attempt int                // counts the times it was sent
+	settled bool               // its records have their reports, or never get any
+	tx      *brokerTransaction // nil: none
 }
 
 // bytes is what the broker compares with max.message.bytes.
@@ -69,7 +70,7 @@ func (p *brokerProducer) scheduleAll(d time.Duration) {
 // send lets requests leave: repeats first, then new ones, up to the limit of
 // requests in flight.
 func (p *brokerProducer) send(q *brokerQueue) {
-	if p.closed || p.fatal || !p.ready {
+	if p.closed || p.fatal || !p.ready || p.session != nil && (p.session.tx == nil || p.session.failed) {
 		return
 	}
 	if p.bumping && !p.bump() {
@@ -112,6 +113,9 @@ func (p *brokerProducer) form(q *brokerQueue) *brokerRequest {
 		n++
 	}
 	r := &brokerRequest{base: q.next, epoch: p.epoch, entries: q.waiting[:n:n], topic: p.broker.topics[q.topic]}
+	if p.session != nil {
+		r.tx = p.session.tx
+	}
 	q.waiting = q.waiting[n:]
 	q.next += n
 	return r
@@ -210,13 +214,19 @@ func (p *brokerProducer) answered(q *brokerQueue, r *brokerRequest, attempt int,
 			p.settle(q, r, brokerFault(code))
 		}
 		q.retry = nil
+		if p.session != nil {
+			p.session.failed = true
+		}
 	case brokerOutOfOrder:
 		p.outOfOrder(q, r)
 	default:
 		p.settle(q, r, brokerFault(code))
-		if p.options.Careful {
+		switch {
+		case p.session != nil:
+			p.session.failed = true
+		case p.options.Careful:
 			p.bumping = true
-		} else {
+		default:
 			p.fail(brokerGapless)
 		}
 	}
@@ -232,6 +242,9 @@ func (p *brokerProducer) outOfOrder(q *brokerQueue, r *brokerRequest) {
 	switch {
 	case p.fatal || slices.ContainsFunc(q.inFlight, earlier) || slices.ContainsFunc(q.retry, earlier):
 		p.again(q, r)
+	case p.session != nil:
+		p.settle(q, r, brokerFault(brokerOutOfOrder))
+		p.session.failed = true
 	case p.options.Careful:
 		p.bumping = true
 		p.again(q, r)

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
@@ -20,6 +19,7 @@ const (
 	brokerGapless        = "_GAPLESS_GUARANTEE"
 	brokerPurgedQueue    = "_PURGE_QUEUE"
 	brokerPurgedInFlight = "_PURGE_INFLIGHT"
+	brokerTimedOut       = "_MSG_TIMED_OUT"
 )
 
 // brokerTopic is one topic.
@@ -33,6 +33,8 @@ type brokerTopic struct {
 type brokerPartition struct {
 	end    int64 // offset of the next record
 	states map[int64]*brokerState
+	// unstable are the records that consumers of committed records do not see yet.
+	unstable []BrokerRecord
 }
 
 // brokerState is what a partition knows of one producer id: its epoch and the
@@ -129,20 +131,20 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 			}
 		}
 	}
+	if r.tx != nil && p.session.id.epoch != r.epoch {
+		return brokerOldEpoch
+	}
 	if code, fresh := partition.admit(p.pid, r); !fresh {
 		return code
 	}
+	if r.tx != nil {
+		if code := b.join(p.session.id, r); code != "" {
+			return code
+		}
+	}
 	for _, e := range r.entries {
-		record := BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
-			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token}
-		if len(b.log) == cap(b.log) { // append would grow a long one by a quarter only
-			b.log = slices.Grow(b.log, len(b.log)+1)
-		}
-		b.log = append(b.log, record)
-		partition.end++
-		if b.cfg.Appended != nil {
-			b.cfg.Appended(record)
-		}
+		b.store(partition, BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
+			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token, tx: r.tx})
 	}
 	return ""
 }
@@ -212,7 +214,9 @@ func brokerFault(code string) *publisher.Fault {
 	switch code {
 	case brokerNoTopic, brokerNotLeader, brokerNotAuthorized:
 		class = publisher.Retriable
-	case brokerPurgedQueue, brokerPurgedInFlight:
+	case brokerOldEpoch:
+		class = publisher.Fenced
+	case brokerPurgedQueue, brokerPurgedInFlight, brokerTimedOut:
 		class = publisher.Ambiguous
 	case brokerOutOfOrder, brokerGapless:
 		class = publisher.Fatal

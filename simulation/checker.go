@@ -35,6 +35,13 @@ type checker struct {
 	lanes     map[lanePlace]*laneRows
 	firstRead map[readBy]time.Duration
 
+	aside     []asideRows     // by bucket
+	tokens    map[string]bool // of transactions that were applied
+	discarded map[int]bool    // commits that an operator threw away
+	// everAside are the rows that were ever set aside.
+	everAside map[rowName]bool
+	moved     int // rows that were set aside
+
 	beliefs  map[int][]belief // by bucket: who holds its lease valid
 	requests map[string]int
 	refused  map[string]int
@@ -64,7 +71,12 @@ type keyOrder struct {
 type victory struct{ relay, plan string }
 
 func newChecker(f *fleet) *checker {
+	aside := make([]asideRows, f.o.Buckets)
+	for b := range aside {
+		aside[b].keys = map[string][]int64{}
+	}
 	return &checker{
+		aside: aside, tokens: map[string]bool{}, discarded: map[int]bool{}, everAside: map[rowName]bool{},
 		witnesses: map[*process]*witness{}, named: make([]naming, f.o.Buckets), won: make([]victory, f.o.Buckets),
 		rowsOf: make([][]int64, f.o.Buckets), lanes: map[lanePlace]*laneRows{}, firstRead: map[readBy]time.Duration{},
 		fleet: f, keys: map[string]*keyOrder{}, rows: map[rowName]int{}, beliefs: map[int][]belief{},
@@ -105,6 +117,10 @@ func (c *checker) applied(p *process, r store.Request, apply func() store.Reply)
 	}
 	if r, deletes := r.(store.Delete); deletes {
 		c.deleting(p, r)
+	}
+	if t, is := c.asideWriteOf(r); is {
+		carryOut := apply
+		apply = func() store.Reply { return c.transacted(p, r, t, carryOut) }
 	}
 	reply := apply()
 	if writes {
@@ -238,7 +254,11 @@ func (c *checker) appended(r BrokerRecord) {
 		return
 	}
 	m := c.fleet.writers.committed[i].message
-	if fault := differs(r, m); fault != "" {
+	differ := differs
+	if isLetter(r) {
+		differ = letterDiffers
+	}
+	if fault := differ(r, m); fault != "" {
 		c.about(r.Owner, r.Token.Bucket).violated("I-2", "message %s: %s", id, fault)
 	}
 	c.delivered[i]++
@@ -253,12 +273,13 @@ func (c *checker) appended(r BrokerRecord) {
 		return
 	}
 	k := c.order(m.Topic, m.Key)
-	if k.commits[k.next] != i {
+	k.skip(c)
+	if c.discarded[i] {
+		return
+	}
+	if k.next < len(k.commits) && k.commits[k.next] < i {
 		late := c.fleet.writers.committed[k.commits[k.next]]
 		c.about(r.Owner, r.Token.Bucket).violated("I-4", "row %d of bucket %d passes row %d of the same topic and key", r.Token.Sequence, r.Token.Bucket, late.sequence)
-	}
-	for k.next < len(k.commits) && c.delivered[k.commits[k.next]] > 0 {
-		k.next++
 	}
 }
 
@@ -316,7 +337,8 @@ func (c *checker) observe(p *process, e event.Event) {
 func (c *checker) lost() []uuid.UUID {
 	var ids []uuid.UUID
 	for i, n := range c.delivered {
-		if m := c.fleet.writers.committed[i]; n == 0 && !m.misnumbered && !c.present(m.bucket, m.sequence) {
+		m := c.fleet.writers.committed[i]
+		if n == 0 && !m.misnumbered && !c.present(m.bucket, m.sequence) && !c.aside[m.bucket].has(m.sequence) && !c.discarded[i] {
 			ids = append(ids, m.message.ID)
 		}
 	}

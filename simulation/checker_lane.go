@@ -42,7 +42,7 @@ func (c *checker) firstInLane(m commit, r BrokerRecord) {
 	lane := c.lane(m)
 	read, known := c.firstRead[readBy{r.Owner, rowName{m.bucket, m.sequence}}]
 	for _, sequence := range lane.undelivered {
-		if sequence >= m.sequence || !known {
+		if sequence >= m.sequence || !known || isLetter(r) || c.everAside[rowName{m.bucket, m.sequence}] {
 			break
 		}
 		earlier := c.fleet.writers.committed[c.rows[rowName{m.bucket, sequence}]]
@@ -51,9 +51,7 @@ func (c *checker) firstInLane(m commit, r BrokerRecord) {
 			break
 		}
 	}
-	if i, waits := slices.BinarySearch(lane.undelivered, m.sequence); waits {
-		lane.undelivered = slices.Delete(lane.undelivered, i, i+1)
-	}
+	lane.leave(m.sequence)
 }
 
 // readBy is a row as one process reads it.
@@ -77,7 +75,7 @@ func (c *checker) readFirst(p *process, bucket int, rows []outbox.Row, at time.D
 // key says as Java's client has it, else where its id says, so that a repeat lands
 // beside the first copy.
 func partitionOf(m outbox.Message) int32 {
-	for _, t := range topics {
+	for _, t := range allTopics() {
 		if t.name != m.Topic {
 			continue
 		}

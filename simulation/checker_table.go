@@ -17,8 +17,11 @@ import (
 type item map[string]string
 
 // item reads an item of the coordination partition; nil: there is none.
-func (c *checker) item(sort string) item {
-	stored := c.fleet.db.Peek(c.fleet.schema.Table, c.fleet.schema.CoordinationKey(), sort)
+func (c *checker) item(sort string) item { return c.itemOf(c.fleet.schema.CoordinationKey(), sort) }
+
+// itemOf reads any item; nil: there is none.
+func (c *checker) itemOf(partition, sort string) item {
+	stored := c.fleet.db.Peek(c.fleet.schema.Table, partition, sort)
 	if stored == nil {
 		return nil
 	}
@@ -29,6 +32,8 @@ func (c *checker) item(sort string) item {
 			it[name] = "S " + v.Value
 		case *types.AttributeValueMemberN:
 			it[name] = "N " + v.Value
+		case *types.AttributeValueMemberB:
+			it[name] = "B " + string(v.Value)
 		default:
 			it[name] = fmt.Sprintf("%T", v)
 		}

@@ -27,6 +27,9 @@ func modelHarness(*testing.T) publishertest.Harness {
 		CreateTopic: func(_ testing.TB, topic string, partitions int32, maxMessageBytes int) {
 			broker.CreateTopic(topic, int(partitions), maxMessageBytes)
 		},
+		Grow: func(_ testing.TB, topic string, partitions int32) {
+			broker.AddPartitions(topic, int(partitions)-len(broker.topics[topic].partitions))
+		},
 		Read: func(_ testing.TB, topic string) []publishertest.Record { return consumed(broker, topic) },
 		Now:  func() time.Time { return recordTime(clock.now) },
 		Step: clock.step,

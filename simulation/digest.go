@@ -90,6 +90,12 @@ func (d digest) request(r store.Request) digest {
 		return d.numbers(int64(r.Bucket), r.From, r.To).instant(r.NotAfter)
 	case store.Delete:
 		return d.numbers(int64(r.Bucket), int64(len(r.Sequences))).numbers(r.Sequences...).instant(r.NotAfter)
+	case store.Move:
+		d = d.texts(r.Token).numbers(int64(r.Tenure.Bucket), r.Tenure.Claim, int64(len(r.Markers)), int64(len(r.Rows))).instant(r.NotAfter)
+		for _, m := range r.Rows {
+			d = d.texts(m.KeyID).numbers(m.Row.Sequence)
+		}
+		return d
 	}
 	return d.texts(fmt.Sprintf("%+v", r))
 }

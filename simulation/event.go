@@ -35,6 +35,7 @@ const (
 	processClockSet  = "process.clockset" // clockSet
 	faultHappened    = "fault.happened"   // faultOf
 	requestApplied   = "request.applied"  // applied: the table has executed a request
+	operatorActed    = "operator.acted"   // applied: the table has executed a person's request
 	messagesWritten  = "messages.committed"
 	recordAppended   = "record.appended"
 	brokerLeft       = "broker.left"

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -23,11 +24,17 @@ const (
 	messageLimit    = 64
 )
 
-// topics are those of a run, with their partitions.
-var topics = []struct {
+// topic is one of a run, with its partitions.
+type topic struct {
 	name       string
 	partitions int
-}{{"orders", 3}, {"audit", 2}, {"late", 1}}
+}
+
+// topics are those that writers write to.
+var topics = []topic{{"orders", 3}, {"audit", 2}, {"late", 1}}
+
+// allTopics has the one for rejected records too.
+func allTopics() []topic { return append(slices.Clone(topics), topic{letterTopic, 2}) }
 
 // fleet is a run: the world, the table, the broker, the processes, the writers,
 // and the observer that checks.
@@ -127,6 +134,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 		Bucket: bucket.Config{
 			BatchSize: f.o.BatchSize, MaxBatchBytes: 8 << 20,
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
+			Poison: bucket.Poison(f.o.Poison), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 			MaxClockSkew: f.o.MaxClockSkew,
 		},

@@ -96,6 +96,8 @@ func (n *network) route(p *process, r store.Request, done func(store.Reply)) {
 		n.reply(p, timeout, unanswered(r), done)
 	case n.strikes(Throttled, p, r):
 		n.reply(p, out+back, throttled(r), done)
+	case mayConflict(r) && n.strikes(Conflicted, p, r):
+		n.reply(p, out+back, store.Reply{Class: store.Retriable, Err: fmt.Errorf("%s: %w", r.RequestName(), store.ErrConflict)}, done)
 	case n.strikes(AppliedLate, p, r):
 		n.lateness.add(w, lurker{p, r, w.now + timeout}, func(l *lurker) { n.apply(l.process, l.request) })
 		n.reply(p, timeout, unanswered(r), done)
@@ -180,8 +182,20 @@ func isDiscover(r store.Request) bool {
 }
 
 func isPaged(r store.Request) bool {
-	_, read := r.(store.ReadCoordination)
-	return read || isFetch(r)
+	switch r.(type) {
+	case store.ReadCoordination, store.ReadMarkers, store.FetchParked:
+		return true
+	}
+	return isFetch(r)
+}
+
+// mayConflict tells whether a request may meet a transaction.
+func mayConflict(r store.Request) bool {
+	switch r.(type) {
+	case store.Keep, store.Claim, store.Mark, store.Move, store.RemoveParked, store.Unmark, store.EndRetry:
+		return true
+	}
+	return false
 }
 
 // cut ends a page anywhere behind its first item.
@@ -191,6 +205,16 @@ func (n *network) cut(reply store.Reply) store.Reply {
 		if len(page.Rows) > 1 {
 			page.Rows = page.Rows[:1+n.dice.of(PageCut).IntN(len(page.Rows)-1)]
 			page.More, page.Malformed = true, nil
+		}
+		reply.Result = page
+	case store.MarkersPage:
+		if len(page.Markers) > 1 {
+			page.Markers = page.Markers[:1+n.dice.of(PageCut).IntN(len(page.Markers)-1)]
+			last := page.Markers[len(page.Markers)-1]
+			page.Next = outbox.ParkedKeySortKey(last.KeyID)
+			if last.KeyID == "" {
+				page.Next = outbox.ParkedTopicSortKey(last.Topic)
+			}
 		}
 		reply.Result = page
 	case store.CoordinationPage:

@@ -26,6 +26,10 @@ type Options struct {
 	MaxClockSkew       time.Duration // default a fifteenth of LeaseDuration
 	PollInterval       time.Duration // default 1 s
 	BatchSize          int           // rows of one fetch; default 500
+	// Poison is the relays' policy for records that are rejected for good, after
+	// PoisonAfter rejections; defaults: as in production. The dead-letter topic exists.
+	Poison      relay.PoisonPolicy
+	PoisonAfter int
 	// Capacity is what the coordination partition serves; default: anything.
 	Capacity Capacity
 	// HealWithin is the virtual time, after everything was healed, within which
@@ -57,6 +61,8 @@ func (o Options) Draw() Options {
 	skew := time.Duration(4 + r.IntN(27)) // a lease has so many of them
 	poll := time.Duration(200+100*r.IntN(19)) * time.Millisecond
 	batch := []int{2, 5, 20, 100, 500}[r.IntN(5)]
+	poison := []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}[r.IntN(4)]
+	poisonAfter := 1 + r.IntN(3)
 
 	orDefault(&o.LeaseDuration, max(lease, 3*o.LeaseRenewInterval, 4*o.MaxClockSkew))
 	orDefault(&o.MaxClockSkew, (o.LeaseDuration / skew).Truncate(time.Millisecond))
@@ -64,6 +70,8 @@ func (o Options) Draw() Options {
 		min(o.LeaseDuration/time.Duration(renewals), (o.LeaseDuration-o.MaxClockSkew)/2).Truncate(time.Millisecond))
 	orDefault(&o.PollInterval, poll)
 	orDefault(&o.BatchSize, batch)
+	orDefault(&o.Poison, poison)
+	orDefault(&o.PoisonAfter, poisonAfter)
 	return o
 }
 
@@ -90,6 +98,7 @@ func (o Options) Validate() error {
 		Table: "outbox", BucketCount: o.Buckets, DynamoDB: db, Coordination: db, Producers: NewBroker(BrokerConfig{}).Factory(""),
 		LeaseDuration: o.LeaseDuration, LeaseRenewInterval: o.LeaseRenewInterval, MaxClockSkew: o.MaxClockSkew,
 		PollInterval: o.PollInterval, BatchSize: o.BatchSize,
+		Poison: o.Poison, PoisonAfter: o.PoisonAfter, DeadLetterTopic: letterTopic,
 	}.Validate())...)
 }
 
@@ -107,6 +116,8 @@ func (o Options) WithDefaults() Options {
 	orDefault(&o.MaxClockSkew, o.LeaseDuration/15)
 	orDefault(&o.PollInterval, time.Second)
 	orDefault(&o.BatchSize, 500)
+	orDefault(&o.Poison, relay.PoisonPark)
+	orDefault(&o.PoisonAfter, relay.DefaultPoisonAfter)
 	orDefault(&o.HealWithin, 5*o.LeaseDuration+2*time.Minute)
 	return o
 }

@@ -192,5 +192,5 @@ func (p *process) goOn() {
 
 // panicked notes a broken invariant of an actor.
 func (p *process) panicked(who string, reason any) {
-	p.Emit(event.ActorFailed{Actor: who, Reason: fmt.Sprint(reason)})
+	p.Emit(event.ActorFailed{Actor: who, Bucket: -1, Reason: fmt.Sprint(reason)})
 }

@@ -41,6 +41,7 @@ type Messages struct {
 	Enqueued   int // committed
 	Published  int // records appended, duplicates included
 	Duplicates int
+	Parked     int // rows that were set aside, whatever became of them later
 	Pending    int // rows left
 }
 
@@ -85,8 +86,11 @@ func Run(o Options) Report {
 // time.
 func (f *fleet) settle() {
 	end := f.now + f.o.HealWithin
-	for f.now < end && !f.failed() && f.unsettled() != "" {
+	for n := 0; f.now < end && !f.failed() && f.unsettled() != ""; n++ {
 		f.keepOne()
+		if n%5 == 0 {
+			f.retryAll()
+		}
 		f.runUntil(min(end, f.now+time.Second), f.failed)
 	}
 	f.checker.catchUp()
@@ -136,13 +140,15 @@ func (f *fleet) unsettled() string {
 		}
 		held[p.relay] = 0
 	}
-	pending, owned := 0, 0
+	pending, aside, owned := 0, 0, 0
 	for _, item := range f.db.Items(f.schema.Table) {
 		partition := item[f.schema.PartitionKey].(*types.AttributeValueMemberS).Value
 		sort := item[f.schema.SortKey].(*types.AttributeValueMemberS).Value
 		switch {
 		case strings.HasPrefix(partition, f.schema.KeyPrefix+"#MESSAGES#"):
 			pending++
+		case strings.HasPrefix(partition, f.schema.KeyPrefix+"#PARKED#"):
+			aside++
 		case strings.HasPrefix(sort, outbox.LeaseSortKeyPrefix):
 			if owner, ok := item[outbox.AttrOwner].(*types.AttributeValueMemberS); ok {
 				if _, lives := held[owner.Value]; !lives {
@@ -160,6 +166,8 @@ func (f *fleet) unsettled() string {
 	switch {
 	case pending > 0:
 		return fmt.Sprintf("%d rows are left", pending)
+	case aside > 0:
+		return fmt.Sprintf("%d rows and markers are set aside", aside)
 	case owned < f.o.Buckets:
 		return fmt.Sprintf("%d buckets have no owner", f.o.Buckets-owned)
 	case most-least > 1:
@@ -188,6 +196,7 @@ func (f *fleet) report() Report {
 	}
 	r.Messages.Enqueued = len(f.writers.committed)
 	r.Messages.Published = len(f.broker.Log())
+	r.Messages.Parked = f.checker.moved
 	for _, n := range f.checker.delivered {
 		r.Messages.Duplicates += max(0, n-1)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bucketbrigade/relay"
 )
 
 // scenarioParser reads settings first, then steps.
@@ -80,7 +82,7 @@ func (p *scenarioParser) setting(w *words) bool {
 		"lease": &o.LeaseDuration, "interval": &o.LeaseRenewInterval, "skew": &o.MaxClockSkew,
 		"poll": &o.PollInterval, "latency": &s.Latency, "heal-within": &o.HealWithin,
 	}
-	numbers := map[string]*int{"buckets": &o.Buckets, "batch": &o.BatchSize, "relays": &s.relays}
+	numbers := map[string]*int{"buckets": &o.Buckets, "batch": &o.BatchSize, "relays": &s.relays, "poison-after": &o.PoisonAfter}
 	word := w.peek()
 	switch {
 	case durations[word] != nil:
@@ -93,6 +95,8 @@ func (p *scenarioParser) setting(w *words) bool {
 		}
 	case w.has("seed"):
 		o.Seed = w.seed()
+	case w.has("poison"):
+		o.Poison = relay.PoisonPolicy(w.oneOf("the policy", "park", "block", "dead-letter"))
 	case w.has("rate"):
 		o.Rate, s.random = w.rate("the rate"), true
 	case w.has("without dates"):

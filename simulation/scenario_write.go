@@ -33,6 +33,7 @@ func WriteScenario(w io.Writer, o Options, title, story string) error {
 		{"seed", o.Seed}, {"relays", o.Relays}, {"buckets", o.Buckets}, {"rate", decimal(o.Rate)},
 		{"lease", shortDuration(o.LeaseDuration)}, {"interval", shortDuration(o.LeaseRenewInterval)},
 		{"skew", shortDuration(o.MaxClockSkew)}, {"poll", shortDuration(o.PollInterval)}, {"batch", o.BatchSize},
+		{"poison", o.Poison}, {"poison-after", o.PoisonAfter},
 		{"heal-within", shortDuration(o.HealWithin)},
 	} {
 		fmt.Fprintln(b, setting.name, setting.value)

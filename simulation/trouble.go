@@ -90,6 +90,7 @@ func (f *fleet) trouble() {
 		}
 	})
 	f.every(CounterReset, f.writers.setCounterBack)
+	f.operators()
 	f.every(BrokerAway, func(s source) {
 		f.record("broker", brokerLeft, nil)
 		f.broker.Leave()
@@ -172,7 +173,7 @@ func (f *fleet) returnBroker() {
 
 // createTopics makes the topics; one may come late.
 func (f *fleet) createTopics() {
-	for _, t := range topics {
+	for _, t := range allTopics() {
 		after := time.Duration(0)
 		if t.name == "late" && f.strikes(TopicMissing) {
 			after = f.dice.of(TopicMissing).between(time.Second, max(time.Second, f.o.Duration))
@@ -365,7 +366,7 @@ func (f *fleet) heal() {
 	clear(f.writers.poison)
 	f.broker.SetFaults(BrokerFaults{})
 	f.returnBroker()
-	for _, t := range topics {
+	for _, t := range allTopics() {
 		if _, exists := f.broker.topics[t.name]; exists {
 			f.broker.LimitTopic(t.name, 0)
 		}

@@ -38,7 +38,8 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 		if age := r.Stopped.Sub(r.Dead); age != 9*c.fleet.o.LeaseDuration {
 			c.about(p.name, -1).violated("I-20", "%s prunes stopped records %v after it prunes silent ones", p.name, age)
 		}
-	case store.Fetch, store.Probe, store.Delete:
+	case store.Fetch, store.Probe, store.Delete, store.ReadMarkers, store.FetchParked,
+		store.Mark, store.Move, store.RemoveParked, store.Unmark, store.EndRetry:
 		return w.drains(c, p, r)
 	}
 	return func(store.Reply) {}
@@ -49,8 +50,21 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 func (w *witness) drains(c *checker, p *process, r store.Request) (answered func(store.Reply)) {
 	d := &w.buckets[r.ConcernsBucket()].drain
 	tenure, sent := d.tenure, d.tick()
-	if r, fetches := r.(store.Fetch); fetches && r.After == 0 {
-		d.began, d.head, d.chunk, d.open = c.fleet.now, sent, nil, 0
+	switch r := r.(type) {
+	case store.Fetch:
+		if r.After == 0 {
+			d.began, d.head, d.chunk, d.open = c.fleet.now, sent, nil, 0
+		}
+	case store.FetchParked:
+		if r.After == 0 {
+			d.head, d.chunk, d.open = sent, nil, 0
+		}
+	case store.ReadMarkers:
+		if r.After == "" {
+			d.head, d.chunk, d.open = sent, nil, 0
+		}
+	default:
+		w.transacts(c, p, r, sent)
 	}
 	if _, probes := r.(store.Probe); !probes && d.open > 0 || d.open >= probesAtOnce {
 		c.about(p.name, r.ConcernsBucket()).violated("I-19", "%s sends a %s of bucket %d while it awaits the answers of %d requests", p.name, r.RequestName(), r.ConcernsBucket(), d.open)
@@ -71,15 +85,48 @@ func (w *witness) drains(c *checker, p *process, r store.Request) (answered func
 		d.open--
 		switch answer := reply.Result.(type) {
 		case store.Fetched:
-			d.pageFetched(r.(store.Fetch), answer)
-			c.readFirst(p, r.ConcernsBucket(), answer.Rows, d.began)
+			if fetch, fetches := r.(store.Fetch); fetches {
+				d.pageFetched(fetch, answer)
+				c.readFirst(p, r.ConcernsBucket(), answer.Rows, d.began)
+			}
 		case store.Probed:
 			d.gapProbed(r.(store.Probe), answer, sent)
 		case store.Deleted:
 			if len(answer.Unprocessed) == 0 {
 				d.removed()
 			}
+		case store.MoveResult:
+			if move, moves := r.(store.Move); moves && reply.Class == store.Done {
+				for _, m := range move.Rows {
+					d.leave([]int64{m.Row.Sequence})
+				}
+			}
 		}
+	}
+}
+
+// transacts checks a transaction on its way. One that is repeated is the first of
+// its batch.
+func (w *witness) transacts(c *checker, p *process, r store.Request, sent uint64) {
+	b := r.ConcernsBucket()
+	d := &w.buckets[b].drain
+	t, is := c.asideWriteOf(r)
+	if !is {
+		return
+	}
+	if !c.holds(p, b) {
+		c.about(p.name, b).violated("I-6", "%s sends a %s of bucket %d without a valid lease", p.name, r.RequestName(), b)
+	}
+	if d.token == t.token {
+		d.head, d.chunk, d.open = sent, nil, 0
+		return
+	}
+	d.token = t.token
+	switch r := r.(type) {
+	case store.Move:
+		w.moves(c, p, r)
+	case store.RemoveParked:
+		c.removesParked(p, r)
 	}
 }
 

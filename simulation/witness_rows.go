@@ -16,7 +16,11 @@ const probesAtOnce = 8
 // order in which the process sent requests and was answered.
 type drain struct {
 	tenure   int64
-	baseline int64   // behind what the tenure has removed
+	baseline int64   // behind what the tenure has removed, or set aside
+	rows     []int64 // that the batch has read, ascending
+	front    int     // so many of them are gone
+	gone     map[int64]bool
+	token    string  // of the last transaction that was sent
 	chunk    []int64 // that is being deleted
 	fetched  map[int64]uint64
 	probes   []probed
@@ -45,9 +49,11 @@ func (d *drain) pageFetched(r store.Fetch, page store.Fetched) {
 	at := d.tick()
 	if r.After == 0 || d.fetched == nil {
 		d.fetched, d.probes = map[int64]uint64{}, nil
+		d.rows, d.front, d.gone = nil, 0, map[int64]bool{}
 	}
 	for _, row := range page.Rows {
 		d.fetched[row.Sequence] = at
+		d.rows = append(d.rows, row.Sequence)
 	}
 }
 
@@ -69,9 +75,16 @@ func (d *drain) deleting(r store.Delete) {
 }
 
 // removed: nothing is left of the chunk.
-func (d *drain) removed() {
-	if n := len(d.chunk); n > 0 { // none: the delete was an earlier tenure's
-		d.baseline = max(d.baseline, d.chunk[n-1]+1)
+func (d *drain) removed() { d.leave(d.chunk) } // none: the delete was an earlier tenure's
+
+// leave: rows of the batch are gone, removed or set aside.
+func (d *drain) leave(sequences []int64) {
+	for _, sequence := range sequences {
+		d.gone[sequence] = true
+	}
+	for d.front < len(d.rows) && d.gone[d.rows[d.front]] {
+		d.baseline = max(d.baseline, d.rows[d.front]+1)
+		d.front++
 	}
 }
 

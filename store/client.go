@@ -49,6 +49,14 @@ func (c *Client) Do(ctx context.Context, r Request) Reply {
 		return c.stampStopped(ctx, api, r)
 	case Prune:
 		return c.prune(ctx, api, r)
+	case ReadCounter:
+		return c.readCounter(ctx, api, r)
+	case ReadLast:
+		return c.readLast(ctx, api, r)
+	case ReadParkedNumbers:
+		return c.readParkedNumbers(ctx, api, r)
+	case RaiseCounter:
+		return c.raiseCounter(ctx, api, r)
 	case Discover:
 		return c.discover(ctx, api, r)
 	case Fetch:
@@ -57,6 +65,10 @@ func (c *Client) Do(ctx context.Context, r Request) Reply {
 		return c.probe(ctx, api, r)
 	case Delete:
 		return c.delete(ctx, api, r)
+	case ReadHead:
+		return c.readHead(ctx, api, r)
+	case Count:
+		return c.count(ctx, api, r)
 	default:
 		return c.setAside(ctx, api, r)
 	}

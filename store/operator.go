@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/bucketbrigade/relay/outbox"
@@ -80,6 +82,11 @@ type MoveUnreadable struct {
 	Marker   Marker // of a key
 	Token    string // 1 to 36 characters, of this transaction alone
 	NotAfter Instant
+}
+
+// String names the row, without its content, for the same reasons as Moving.String.
+func (r MoveUnreadable) String() string {
+	return fmt.Sprintf("{Bucket:%d Sequence:%d Marker:%+v Token:%s NotAfter:%+v}", r.Bucket, r.Sequence, r.Marker, r.Token, r.NotAfter)
 }
 
 // SetAsideResult is the result of SetAside.

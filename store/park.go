@@ -1,6 +1,10 @@
 package store
 
-import "github.com/bucketbrigade/relay/outbox"
+import (
+	"fmt"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
 
 // Limits of one transaction that sets rows aside (protocol.md section 7). A
 // transaction has at most 100 items, the lease among them.
@@ -70,8 +74,13 @@ type Moving struct {
 	Row   outbox.Row // with its Item
 }
 
+// String names the row, without its content: traces print requests, and the same
+// request twice must read the same.
+func (m Moving) String() string { return fmt.Sprintf("%s#%d", m.KeyID, m.Row.Sequence) }
+
 // Move moves rows to the parked partition of their bucket, in one transaction
-// with the lease check; each key's marker has the ParkedAt that is known here. Its
+// with the lease check; each key's marker has the ParkedAt that is known here. A row
+// whose number another message has there is refused; the same message is replaced. Its
 // result, also when refused, is a MoveResult.
 type Move struct {
 	Tenure Tenure

@@ -156,16 +156,24 @@ func (c *Client) move(ctx context.Context, api API, r Move) Reply {
 }
 
 // movedRow puts an item into the parked partition: all its attributes are as they
-// were, those that we do not know too, except the keys.
+// were, those that we do not know too, except the keys. Another row there is not
+// replaced, but the same message is: a writer's put that the SDK repeated after the
+// row was moved has brought it back, and it is set aside once more.
 func (c *Client) movedRow(bucket int, item map[string]types.AttributeValue, sortKey string) types.Put {
 	moved := maps.Clone(item)
 	maps.Copy(moved, c.schema.Key(c.schema.ParkedKey(bucket), sortKey))
-	return types.Put{
+	put := types.Put{
 		TableName:                &c.schema.Table,
 		Item:                     moved,
 		ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
 		ExpressionAttributeNames: map[string]string{"#pk": c.schema.PartitionKey},
 	}
+	if id, named := item[outbox.AttrMessageId]; named { // one that cannot be read may have none
+		put.ConditionExpression = aws.String("attribute_not_exists(#pk) OR #id = :id")
+		put.ExpressionAttributeNames["#id"] = outbox.AttrMessageId
+		put.ExpressionAttributeValues = values{":id": id}
+	}
+	return put
 }
 
 func (c *Client) removeParked(ctx context.Context, api API, r RemoveParked) Reply {

@@ -244,7 +244,7 @@ func TestDiscoverAndProbe(t *testing.T) {
 }
 
 // Case O-21: whatever decides about order or leases reads strongly consistent;
-// only the look at an idle bucket does not, and it costs one key.
+// only the look at an idle bucket does not, which costs one key, and what measures.
 func TestConsistency(t *testing.T) {
 	var sent *dynamodb.QueryInput
 	api := scripted{query: func(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
@@ -262,6 +262,9 @@ func TestConsistency(t *testing.T) {
 		{store.Fetch{Limit: 500}, true, 500, ""},
 		{store.Probe{From: 1, To: 2}, true, 1, types.SelectCount},
 		{store.Discover{}, false, 1, types.SelectCount},
+		{store.ReadHead{}, false, 1, ""},
+		{store.Count{Limit: 100}, false, 100, types.SelectCount},
+		{store.Count{Of: store.ParkedRows, Limit: 100}, false, 100, types.SelectCount},
 	} {
 		client.Do(t.Context(), test.request)
 		if aws.ToBool(sent.ConsistentRead) != test.consistent || aws.ToInt32(sent.Limit) != test.limit || sent.Select != test.selects {

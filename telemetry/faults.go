@@ -56,6 +56,10 @@ func faultTable() []fault {
 			endedBy[event.StoreAvailable](ofRelay)}},
 		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{
 			endedBy(func(e event.StoreRecovered) subject { return subject{name: e.Request} })}},
+		{begins[event.BacklogUnknown](ofRelay).
+			when(func(e event.Event) bool { return e.(event.BacklogUnknown).Err != nil }), andTenure( // of bucket 0
+			endedBy[event.BacklogSampled](ofRelay),
+		)},
 		{begins(func(e event.LeaseUnreadable) subject { return subject{name: e.Item} }), nil},
 		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }), []ending{
 			endedBy(func(e event.StoreUnthrottled) subject { return subject{name: e.Lane} })}},
@@ -83,6 +87,9 @@ func faultTable() []fault {
 		)},
 		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.PublishRecovered) subject { return subject{bucket: e.Bucket} }),
+		)},
+		{begins(func(e event.FenceFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+			endedBy(func(e event.FenceTaken) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.DeleteFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
 			endedBy(func(e event.BatchRemoved) subject { return subject{bucket: e.Bucket} }),

@@ -109,6 +109,9 @@ func relayLines() []line {
 					f.number("standbyRank", e.StandbyRank)
 				}
 				f.duration("took", e.Took)
+				if e.Ahead != 0 {
+					f.duration("ahead", e.Ahead)
+				}
 			}),
 		on(zerolog.WarnLevel, "The heartbeat was refused: the relay's record is ahead of its clock.",
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),
@@ -139,6 +142,7 @@ func relayLines() []line {
 		on(zerolog.ErrorLevel, "An actor panicked and was stopped.",
 			func(f facts, e event.ActorFailed) {
 				f.text("actor", e.Actor)
+				f.bucket(e.Bucket)
 				f.text("reason", e.Reason)
 				f.duration("pause", e.Pause)
 			}),
@@ -241,6 +245,23 @@ func storeLines() []line {
 				f.duration("took", e.Took)
 				f.Float64("capacity", e.Capacity)
 			}),
+		on(zerolog.TraceLevel, "What waits in all buckets was measured.",
+			func(f facts, e event.BacklogSampled) {
+				f.number("messages", e.Messages)
+				f.number("limited", e.Limited)
+				f.duration("oldest", e.Oldest)
+				f.number("parkedKeys", e.ParkedKeys)
+				f.number("parkedRows", e.ParkedRows)
+				f.duration("took", e.Took)
+			}),
+		at(on(zerolog.DebugLevel, "The relay does not know what waits in all buckets.",
+			func(f facts, e event.BacklogUnknown) { f.err(e.Err) }),
+			func(e event.BacklogUnknown) zerolog.Level {
+				if e.Err != nil {
+					return zerolog.WarnLevel
+				}
+				return zerolog.DebugLevel
+			}),
 		on(zerolog.WarnLevel, "The table throttles requests.",
 			func(f facts, e event.StoreThrottled) {
 				f.text("lane", e.Lane)
@@ -336,6 +357,23 @@ func publishLines() []line {
 
 func producerLines() []line {
 	return []line{
+		on(zerolog.DebugLevel, "The bucket's fence is taken: earlier producers of it are refused.",
+			func(f facts, e event.FenceTaken) {
+				f.bucket(e.Bucket)
+				f.number("producer", e.Producer)
+				f.duration("took", e.Took)
+			}),
+		on(zerolog.WarnLevel, "The bucket's fence is not taken: nothing of it is published until it is.",
+			func(f facts, e event.FenceFailed) {
+				f.bucket(e.Bucket)
+				f.text("code", e.Code)
+			}),
+		on(zerolog.DebugLevel, "A transaction was aborted: its rows are published again.",
+			func(f facts, e event.TransactionAborted) {
+				f.bucket(e.Bucket)
+				f.number("rows", e.Rows)
+				f.text("code", e.Code)
+			}),
 		on(zerolog.DebugLevel, "A producer was opened.",
 			func(f facts, e event.ProducerOpened) {
 				f.number("producer", e.Producer)

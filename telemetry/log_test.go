@@ -19,7 +19,7 @@ import (
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
-var update = flag.Bool("update", false, "write testdata/lines.jsonl instead of comparing with it")
+var update = flag.Bool("update", false, "write the files of testdata instead of comparing with them")
 
 // samples has each event at least once, and once for each level that it may
 // have by itself.
@@ -44,7 +44,7 @@ func relaySamples() []event.Event {
 		event.RelayRenamed{Relay: "relay-a2", Incarnation: "0639000000000000001-0badcafe"},
 		event.ClockSkewed{Ahead: 41 * time.Second},
 		event.ClockRight{Ahead: -300 * time.Millisecond},
-		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond},
+		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond, Ahead: -200 * time.Millisecond},
 		event.RoundCompleted{Active: 9, Owned: 0, StandbyRank: 0, Took: 12 * time.Millisecond},
 		event.HeartbeatRefused{Ahead: 3 * time.Second},
 		event.HeartbeatAccepted{},
@@ -53,7 +53,7 @@ func relaySamples() []event.Event {
 		event.StoreFailed{Request: "keep", Bucket: 3, Err: errRefused},
 		event.StoreRecovered{Request: "keep"},
 		event.BucketCountMismatch{Bucket: 1, Sequence: 77, Stamped: 16, Ours: 8},
-		event.ActorFailed{Actor: "bucket-7-42", Reason: "illegal event", Pause: 2 * time.Second},
+		event.ActorFailed{Actor: "bucket 7", Bucket: 7, Reason: "illegal event", Pause: 2 * time.Second},
 	}
 }
 
@@ -85,6 +85,9 @@ func tableSamples() []event.Event {
 	return []event.Event{
 		event.RequestCompleted{Request: "fetch", Bucket: 3, Outcome: "done", Took: 1500 * time.Microsecond, Capacity: 0.5},
 		event.RequestCompleted{Request: "read", Bucket: -1, Outcome: "done", Took: time.Millisecond, Capacity: 1},
+		event.BacklogSampled{Pending: []int{10000, 0, 3}, Messages: 10003, Limited: 1, Oldest: time.Hour, ParkedKeys: 1, ParkedRows: 7, Took: 40 * time.Millisecond},
+		event.BacklogUnknown{Err: errRefused},
+		event.BacklogUnknown{},
 		event.StoreThrottled{Lane: "messages", Request: "fetch", Bucket: 3},
 		event.StoreUnthrottled{Lane: "messages"},
 		event.BucketWoken{Bucket: 3, Cause: "poll"},
@@ -114,6 +117,9 @@ func publishSamples() []event.Event {
 		event.TopicRetried{Bucket: 3, Topic: "orders"},
 		event.BrokerUnreachable{Reason: "connection refused"},
 		event.BrokerReached{After: 300 * time.Millisecond},
+		event.FenceTaken{Bucket: 3, Producer: 2, Took: 500 * time.Millisecond},
+		event.FenceFailed{Bucket: 3, Code: "COORDINATOR_NOT_AVAILABLE"},
+		event.TransactionAborted{Bucket: 3, Rows: 500, Code: "message too large"},
 		event.ProducerOpened{Producer: 2, Careful: true},
 		event.ProducerFailed{Producer: 2, Code: "gapless guarantee", Outstanding: 30},
 		event.ProducerRetired{Producer: 2, Reason: "lease lost", Outstanding: 30},

@@ -69,16 +69,25 @@ func (b *bucket) perform(ctx actor.Context, e effect) {
 	case tellCoordinator:
 		ctx.Send(b.coordinator, e.message)
 	case tellPublisher:
-		if publish, ok := e.message.(publisher.Publish); ok {
-			publish.ReplyTo = ctx.Self()
-			e.message = publish
-		}
-		ctx.Send(b.publisher, e.message)
+		ctx.Send(b.publisher, addressed(e.message, ctx.Self()))
 	case emit:
 		b.runtime.Emit(e.event)
 	case stop:
 		ctx.Stop(ctx.Self())
 	}
+}
+
+// addressed is a message to the publisher with whom it is to answer.
+func addressed(message any, self *actor.PID) any {
+	switch m := message.(type) {
+	case publisher.Publish:
+		m.ReplyTo = self
+		return m
+	case publisher.Fence:
+		m.ReplyTo = self
+		return m
+	}
+	return message
 }
 
 // jitter is a random part of spread.

@@ -84,8 +84,11 @@ func (c *core) begin() {
 	c.proceed()
 }
 
-// fetch reads the next page of the batch.
+// fetch reads the next page of the batch, when the bucket's fence is held.
 func (c *core) fetch() {
+	if !c.fenced() {
+		return
+	}
 	b := c.batch
 	var after int64
 	if len(b.rows) > 0 {

@@ -15,6 +15,7 @@ type core struct {
 	cfg     Config
 	machine *fsm.Machine
 	lease   lease
+	fence   fence
 	batch   *batch // nil: none; a window of depth one
 
 	// expected is the sequence behind the longest prefix that this tenure has
@@ -40,7 +41,9 @@ type core struct {
 	unanswered store.Request
 	// repeating: it was sent before, so that what ends this attempt says nothing of the
 	// one before.
-	repeating       bool
+	repeating bool
+	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
+	refusedMove     int64
 	lastTransaction uint64
 
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed
@@ -99,11 +102,14 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	case Wake:
 		c.wake("notification")
 	case Rebind:
+		c.forgetFence()
 		c.rebind()
 	case actors.Replied:
 		c.replied(m)
 	case publisher.Published:
 		c.published(m)
+	case publisher.FenceTaken:
+		c.fenceTaken(m)
 	case pollDue:
 		if m.number == c.timers[pollTimer] {
 			c.poll()
@@ -220,7 +226,7 @@ func (c *core) drained() {
 // end stops the actor; the machine is in one of its ends. Err is why a claim
 // could not be written.
 func (c *core) end(err error) {
-	if c.batch != nil && c.batch.machine.In(fsm.Publishing) {
+	if c.leavesPublisher() {
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	}
 	c.batch = nil

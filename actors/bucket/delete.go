@@ -62,7 +62,6 @@ func (c *core) chunkDeleted(m actors.Replied) {
 	}
 	if b.attempts == maxDeleteAttempts {
 		c.emit(event.DeleteFailed{Bucket: c.cfg.Bucket, Rows: b.acknowledged - b.removed, Err: m.Reply.Err})
-		b.chunk = nil
 		c.failBatch()
 		return
 	}

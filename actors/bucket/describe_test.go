@@ -26,6 +26,8 @@ func describe(e effect) string {
 		switch m := e.message.(type) {
 		case publisher.Publish:
 			return fmt.Sprintf("publish %s, not after %s", list(sequences(m.Rows)), until(m.NotAfter))
+		case publisher.Fence:
+			return fmt.Sprintf("ask for the fence, under the lease until %s", until(m.NotAfter))
 		case publisher.Extend:
 			return "extend to " + until(m.NotAfter)
 		case publisher.Abandon:

@@ -37,6 +37,9 @@ func (w *whirl) judge() {
 	if leaseWrites > 1 {
 		w.t.Fatalf("%d lease writes are under way", leaseWrites)
 	}
+	if len(w.fences) > 1 {
+		w.t.Fatalf("the fence was asked for %d times at once", len(w.fences))
+	}
 	if len(w.submitted) > 1 {
 		w.t.Fatalf("the publisher has %d batches of one bucket", len(w.submitted))
 	}

@@ -355,6 +355,7 @@ func (c *core) abandon() {
 	case c.batch == nil || c.batch.abandoned:
 	case c.batch.machine.In(fsm.Publishing):
 		c.batch.abandoned = true
+		c.doubtFence()
 		c.tellPublisher(publisher.Abandon{Bucket: c.cfg.Bucket})
 	default:
 		c.dropBatch()

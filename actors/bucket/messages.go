@@ -30,6 +30,10 @@ type Config struct {
 	LeaseRenewInterval time.Duration
 	MaxClockSkew       time.Duration
 
+	// Fenced: the publisher is in fenced mode, and the bucket asks it for its fence
+	// before it fetches.
+	Fenced bool
+
 	Coordinator *actor.PID
 	Publisher   *actor.PID
 }

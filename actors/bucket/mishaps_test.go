@@ -96,7 +96,7 @@ func (w *whirl) successor(t *rapid.T) {
 	for _, d := range w.waiting {
 		w.mayLand(d.request)
 	}
-	w.waiting, w.submitted, w.orphaned, w.ended, w.stopped = nil, nil, nil, nil, false
+	w.waiting, w.submitted, w.fences, w.orphaned, w.ended, w.stopped = nil, nil, nil, nil, nil, false
 	clear(w.timers)
 	w.tenures++
 	cfg := w.core.cfg

@@ -97,6 +97,9 @@ func (c *core) transacted(m actors.Replied) {
 	if m.Reply.Class != store.Done {
 		c.parked.known = c.parked.known && m.Reply.Class != store.Refused
 		result, _ := m.Reply.Result.(store.MoveResult)
+		if move, moves := m.Request.(store.Move); moves && result.Refusal == store.RowRefused {
+			c.moveRefused(move.Rows[0].Row.Sequence)
+		}
 		c.emit(event.MoveFailed{
 			Bucket: c.cfg.Bucket, Request: m.Request.RequestName(), Refusal: result.Refusal.String(), Err: m.Reply.Err,
 		})
@@ -142,6 +145,16 @@ func (c *core) repeated(r store.Request) {
 	}
 	c.parked.known = false
 	c.proceed()
+}
+
+// moveRefused: rows are gone, or another message has one of their numbers where they
+// are to go, which only a counter that was set back brings about. The first time what
+// was read may be out of date; after that it stops the bucket.
+func (c *core) moveRefused(first int64) {
+	if c.refusedMove == first {
+		c.blockAt(first, "it, or a row close behind it, cannot be set aside: another message has its number there")
+	}
+	c.refusedMove = first
 }
 
 // takeAside takes the rows that are to be moved out of the solid ones. A row that
@@ -268,6 +281,7 @@ func (c *core) moved(r store.Move) {
 		c.parked.fill(m.KeyID)
 	}
 	b.aside = b.aside[len(r.Rows):]
+	c.refusedMove = 0
 	c.rowsMoved(r)
 	c.failures = 0
 	if c.machine.In(fsm.Draining) {

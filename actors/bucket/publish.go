@@ -156,6 +156,7 @@ func (c *core) failedOrRecovered() {
 		c.recovered()
 		return
 	}
+	c.doubtFence()
 	since := c.failingSince()
 	if since.IsZero() {
 		*since = c.now

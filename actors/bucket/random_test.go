@@ -78,6 +78,7 @@ func newWhirl(t *rapid.T) *whirl {
 	w.showsMarkers, w.observe = true, w.watch
 	w.core.cfg.Poison = rapid.SampledFrom([]Poison{Block, Park, Park, DeadLetter}).Draw(t, "poison")
 	w.core.cfg.PoisonAfter = rapid.IntRange(1, 2).Draw(t, "poison after")
+	w.core.cfg.Fenced = rapid.Bool().Draw(t, "fenced")
 	w.core.cfg.BatchSize = rapid.IntRange(1, 40).Draw(t, "batch size")
 	if rapid.Bool().Draw(t, "resumed") {
 		w.leaseIs([]string{"of", "A/A0", "until", "5s"})
@@ -235,6 +236,10 @@ func (w *whirl) publisherAnswers(t *rapid.T) {
 		w.step(publisher.Published{Bucket: p.Bucket, Batch: p.Batch, Results: make([]publisher.Result, len(p.Rows))})
 		return
 	}
+	if len(w.fences) > 0 {
+		w.fenceIs([]string{rapid.SampledFrom([]string{"held", "held", "refused"}).Draw(t, "fence")})
+		return
+	}
 	if len(w.submitted) == 0 {
 		return
 	}
@@ -259,7 +264,7 @@ func (w *whirl) command(t *rapid.T) {
 		w.told([]string{"quiesce"})
 	case 1, 2:
 		w.orphaned = append(w.orphaned, w.submitted...)
-		w.submitted = nil
+		w.submitted, w.fences = nil, nil
 		w.told([]string{"rebind"})
 	default:
 		w.told([]string{"wake"})
@@ -310,10 +315,13 @@ func (w *whirl) heal(t *rapid.T) {
 			words = append(words, "yields")
 		}
 		w.told(words)
-		for len(w.waiting)+len(w.submitted) > 0 {
-			if len(w.waiting) > 0 {
+		for len(w.waiting)+len(w.submitted)+len(w.fences) > 0 {
+			switch {
+			case len(w.waiting) > 0:
 				w.end(0, "answered")
-			} else {
+			case len(w.fences) > 0:
+				w.fenceIs([]string{"held"})
+			default:
 				w.stage.publisherAnswers([]string{"acknowledges", "all"})
 			}
 			w.judge()

@@ -116,6 +116,8 @@ func (s *stage) act(words []string) {
 		s.unprocessed = words[1:]
 	case "publisher":
 		s.publisherAnswers(words[1:])
+	case "fence":
+		s.fenceIs(words[1:])
 	case "after":
 		s.pass(s.duration(words[1]))
 	case "suspended":
@@ -141,6 +143,8 @@ func (s *stage) set(name, value string) {
 		s.core.cfg.PoisonAfter = int(s.number(value))
 	case "markers":
 		s.showsMarkers = value == "shown"
+	case "mode":
+		s.core.cfg.Fenced = value == "fenced"
 	default:
 		s.t.Fatalf("unknown setting %q", name)
 	}
@@ -322,6 +326,20 @@ func (s *stage) publisherAnswers(words []string) {
 			Outcome: outcomeOf(s.t, words[3]),
 			Fault:   &publisher.Fault{Class: classOf[words[3]], Code: "CODE", Text: "scripted"},
 		}
+	}
+	s.step(m)
+}
+
+// fenceIs answers the oldest question for the fence: "fence held", "fence refused".
+func (s *stage) fenceIs(words []string) {
+	if len(s.fences) == 0 {
+		s.t.Fatal("nobody asked for the fence")
+	}
+	asked := s.fences[0]
+	s.fences = s.fences[1:]
+	m := publisher.FenceTaken{Bucket: asked.Bucket, Number: asked.Number}
+	if words[0] == "refused" {
+		m.Fault = &publisher.Fault{Class: publisher.Retriable, Code: "CODE", Text: "scripted"}
 	}
 	s.step(m)
 }

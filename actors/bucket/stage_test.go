@@ -48,6 +48,7 @@ type stage struct {
 	timers     map[timer]due
 	waiting    []do // requests without an end, in the order of their sending
 	submitted  []publisher.Publish
+	fences     []publisher.Fence // that were asked for
 	did        []string
 	stopped    bool
 
@@ -96,14 +97,20 @@ func (s *stage) step(message any) {
 	for _, e := range s.core.step(s.instant(), message) {
 		switch e := e.(type) {
 		case do:
+			if _, fetches := e.request.(store.Fetch); fetches && s.core.cfg.Fenced && !s.core.fence.held {
+				s.t.Fatal("I-44: a fetch is sent without the fence")
+			}
 			s.waiting = append(s.waiting, e)
 		case arm:
 			s.timers[e.timer] = due{s.mono + e.after, e.number}
 		case disarm:
 			delete(s.timers, e.timer)
 		case tellPublisher:
-			if p, ok := e.message.(publisher.Publish); ok {
-				s.submitted = append(s.submitted, p)
+			switch m := e.message.(type) {
+			case publisher.Publish:
+				s.submitted = append(s.submitted, m)
+			case publisher.Fence:
+				s.fences = append(s.fences, m)
 			}
 		case stop:
 			s.stopped = true

@@ -85,7 +85,7 @@ func (c *core) bucketFailed(m bucket.Failed) {
 	}
 	pause := k.failures.pause(c.now)
 	k.notBefore = c.now.Add(pause)
-	c.emit(event.ActorFailed{Actor: fmt.Sprintf("bucket %d", m.Bucket), Reason: m.Reason, Pause: pause})
+	c.emit(event.ActorFailed{Actor: fmt.Sprintf("bucket %d", m.Bucket), Bucket: m.Bucket, Reason: m.Reason, Pause: pause})
 	c.tellPublisher(publisher.Abandon{Bucket: m.Bucket})
 	c.drop(m.Bucket, m.Tenure)
 }
@@ -120,7 +120,7 @@ func (c *core) publisherDied(number int) {
 		return
 	}
 	pause := c.publisherFailures.pause(c.now)
-	c.emit(event.ActorFailed{Actor: "publisher", Reason: "stopped", Pause: pause})
+	c.emit(event.ActorFailed{Actor: "publisher", Bucket: -1, Reason: "stopped", Pause: pause})
 	c.arm(publisherTimer, pause)
 }
 

@@ -345,6 +345,7 @@ func (c *core) completed(plan Plan) {
 		Owned:       owned,
 		StandbyRank: plan.StandbyRank,
 		Took:        actors.Elapsed(c.round.now, c.now),
+		Ahead:       c.round.clock.by,
 	})
 	c.nextRound(c.stride(plan.StandbyRank))
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // New makes the publisher's actor, to be spawned with r.Props. The configuration
-// must be valid; zero values become the defaults. It takes Publish, Extend and
-// Abandon, and from its producers Reported, Fataled, Described, Reached and
-// Unreached; it sends Published to a batch's ReplyTo, and Connected and
+// must be valid; zero values become the defaults. It takes Publish, Extend, Abandon
+// and Fence, and from its producers Reported, Fataled, Concluded, Described, Reached
+// and Unreached; it sends Published and FenceTaken to ReplyTo, and Connected and
 // Disconnected to the listener. It opens its first producer when it starts, so
 // that it is known whether a broker can be reached before there is a message.
 func New(cfg Config, r actors.Runtime) actor.Producer {

@@ -18,6 +18,7 @@ type bucket struct {
 	careful int64
 	// Invariant: the budget bytes of the active batch's outstanding rows.
 	bytes int
+	fence *fence // of fenced mode; nil: never asked for
 }
 
 // batch is one Publish in work.
@@ -56,6 +57,8 @@ type lane struct {
 	// rows in order.
 	poolBytes int
 	held      uint64 // the pass in which a row of it had to wait
+	// bytes are the budget bytes of its outstanding rows; fenced mode counts them.
+	bytes int
 }
 
 // keyed are the rows of a batch with one topic and key.
@@ -99,6 +102,7 @@ type rowState uint8
 const (
 	pending     rowState = iota // not handed over
 	outstanding                 // handed over, no report yet
+	delivered                   // of fenced mode: has its report, and its transaction is open
 	settled                     // has its result
 )
 

@@ -46,7 +46,8 @@ type Config struct {
 	// 200 ms.
 	PurgeInterval time.Duration
 	// PurgeDeadline is how long reports are waited for before a producer that ends
-	// is closed without them; default 2 s, so that its buckets publish again within 3 s.
+	// is closed without them; default 1.8 s, so that its buckets publish again within
+	// 3 s: their own pause after a failure, up to a second, is on top of it.
 	PurgeDeadline time.Duration
 	// PrimeAfter is the pause after which a producer is primed again for a
 	// partition; default 9 minutes, at most that: brokers forget idle producers.
@@ -56,6 +57,27 @@ type Config struct {
 	// RefreshInterval is the age at which a topic's metadata is read again; default
 	// one minute.
 	RefreshInterval time.Duration
+	// Fencing turns fenced mode on, with its settings; nil: ordered mode.
+	Fencing *Fencing
+}
+
+// Fencing are the settings of fenced mode (kafka.md). All but CallTimeout are
+// required.
+type Fencing struct {
+	// TransactionalIDPrefix begins the transactional id of each bucket's producer; a
+	// hyphen and the bucket's number follow. Whoever uses the same ids on the same
+	// cluster fences these producers: two tables must not share it, and all relays of
+	// one table must.
+	TransactionalIDPrefix string
+	// LeaseValidity is how long a lease is valid locally after the round that
+	// renewed it: the lease's duration less the allowed skew of clocks.
+	LeaseValidity time.Duration
+	// LeaseRenewInterval is the age of a lease's renewal from which no fence is taken
+	// under it; less than LeaseValidity.
+	LeaseRenewInterval time.Duration
+	// CallTimeout bounds each call that initializes, commits or aborts; default 10 s.
+	// A commit or an abort without success is called three times.
+	CallTimeout time.Duration
 }
 
 // The defaults of Config.
@@ -67,10 +89,11 @@ const (
 	DefaultMaxBytes         = 32 << 20
 	DefaultAbandonGrace     = time.Second
 	DefaultPurgeInterval    = 200 * time.Millisecond
-	DefaultPurgeDeadline    = 2 * time.Second
+	DefaultPurgeDeadline    = 1800 * time.Millisecond
 	DefaultPrimeAfter       = 9 * time.Minute
 	DefaultDescribeTimeout  = 10 * time.Second
 	DefaultRefreshInterval  = time.Minute
+	DefaultCallTimeout      = 10 * time.Second
 )
 
 const minMaxBytes = 1 << 20
@@ -90,6 +113,11 @@ func (c Config) WithDefaults() Config {
 	orDefault(&c.PrimeAfter, DefaultPrimeAfter)
 	orDefault(&c.DescribeTimeout, DefaultDescribeTimeout)
 	orDefault(&c.RefreshInterval, DefaultRefreshInterval)
+	if c.Fencing != nil {
+		fencing := *c.Fencing
+		orDefault(&fencing.CallTimeout, DefaultCallTimeout)
+		c.Fencing = &fencing
+	}
 	return c
 }
 
@@ -121,5 +149,11 @@ func (c Config) Validate() error {
 		fmt.Sprintf("must be positive and at most %v: brokers forget idle producers", DefaultPrimeAfter))
 	require(c.DescribeTimeout > 0, "DescribeTimeout", c.DescribeTimeout, "must be positive")
 	require(c.RefreshInterval > 0, "RefreshInterval", c.RefreshInterval, "must be positive")
+	if f := c.Fencing; f != nil {
+		require(f.TransactionalIDPrefix != "", "Fencing.TransactionalIDPrefix", f.TransactionalIDPrefix, "is required")
+		require(f.LeaseRenewInterval > 0, "Fencing.LeaseRenewInterval", f.LeaseRenewInterval, "must be positive")
+		require(f.LeaseValidity > f.LeaseRenewInterval, "Fencing.LeaseValidity", f.LeaseValidity, "must be more than Fencing.LeaseRenewInterval")
+		require(f.CallTimeout > 0, "Fencing.CallTimeout", f.CallTimeout, "must be positive")
+	}
 	return errors.Join(faults...)
 }

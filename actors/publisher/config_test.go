@@ -19,6 +19,12 @@ func TestValidateJoinsAllFaults(t *testing.T) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
+	err = Config{Factory: &stage{}, Fencing: &Fencing{LeaseValidity: 10, LeaseRenewInterval: 10, CallTimeout: -1}}.Validate()
+	for _, want := range []string{"Fencing.TransactionalIDPrefix = :", "Fencing.LeaseValidity = 10ns", "Fencing.CallTimeout = -1ns"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
 	if err := (Config{Factory: &stage{}}).Validate(); err != nil {
 		t.Errorf("the defaults are wrong: %v", err)
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/bucketbrigade/relay/event"
 )
 
-// core is the order algorithm of ordered mode (kafka.md). It takes one message at
-// a time and returns what is to be done; it has no clock, no I/O and no
+// core is the order algorithm of ordered mode (kafka.md), and what both modes have
+// in common: batches, topics, the budget, the way to the brokers. It takes one
+// message at a time and returns what is to be done; it has no clock, no I/O and no
 // randomness but the source that it was given.
 //
-// What it keeps, in one sentence each:
+// What ordered mode keeps, in one sentence each (fencing has those of fenced mode):
 //
 //   - a row is handed over only when all earlier rows of its bucket on its
 //     partition, and all earlier rows of its topic and key, were handed over to the
@@ -49,24 +50,39 @@ type core struct {
 
 	budget budget
 	reach  reach
+
+	fencing *fencing // nil in ordered mode
 }
 
 // newCore takes a configuration with its defaults.
 func newCore(cfg Config, random *rand.Rand) *core {
-	return &core{
+	c := &core{
 		cfg:    cfg,
 		random: random,
 		topics: map[string]*topic{},
 		budget: newBudget(cfg.MaxBytes, cfg.Buckets),
 	}
+	if cfg.Fencing != nil {
+		c.fencing = &fencing{core: c, settings: *cfg.Fencing}
+	}
+	return c
 }
 
 // step takes one message and returns its effects, in their order.
 func (c *core) step(now actors.Instant, message any) []effect {
 	c.now, c.out = now, nil
+	if c.fencing == nil || !c.fencing.take(message) {
+		c.take(message)
+	}
+	c.round()
+	return c.out
+}
+
+// take takes what both modes take alike, and what is ordered mode's own.
+func (c *core) take(message any) {
 	switch m := message.(type) {
 	case start:
-		c.reach.since = now
+		c.reach.since = c.now
 		c.home = c.slotFor(defaultMessageBytes, 0)
 		c.reopen(c.home)
 	case Publish:
@@ -92,8 +108,6 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	default:
 		c.internal(message)
 	}
-	c.round()
-	return c.out
 }
 
 // internal takes the performer's answers and the timers.
@@ -140,6 +154,10 @@ func (c *core) round() {
 
 // serve hands over what may be handed over, and answers what is over.
 func (c *core) serve(b *bucket) {
+	if c.fencing != nil {
+		c.fencing.serve(b)
+		return
+	}
 	for b.active != nil {
 		c.submit(b.active)
 		if !b.active.over() {

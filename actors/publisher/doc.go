@@ -5,8 +5,16 @@
 // budget. It works over the thin Producer port, which librdkafka (package
 // kafka) and the simulation's broker implement.
 //
+// Fenced mode is an algorithm of its own beside that (fenced.go, fence.go,
+// transaction.go): a transactional producer for each bucket, whose fence its owner
+// takes before it fetches, and transactions that a relay without the fence cannot
+// commit. It shares with ordered mode what is not about order: batches, the budget,
+// topics, records, the way to the brokers. Which mode it is, is chosen when the
+// publisher is made.
+//
 // It owns the producers' use; the runtime owns their life. It knows nothing of
-// leases but the instant after which a batch must not be sent.
+// leases but the instant after which a batch must not be sent, and in fenced mode
+// how long ago that one was renewed.
 //
 // What it promises: of one bucket, no row becomes visible before an earlier row
 // of its topic and key, and none before an earlier one on its partition, unless

@@ -35,6 +35,23 @@ type (
 		after   time.Duration
 		message any
 	}
+	// begin begins a transaction. If that fails, notBegun answers, and no produce of
+	// the batch is carried out from the same list.
+	begin struct {
+		producer int
+		batch    batchName
+	}
+	// conclude makes a call of a transactional producer.
+	conclude struct {
+		producer int
+		call     Call
+		timeout  time.Duration
+	}
+	// answerFence sends one FenceTaken.
+	answerFence struct {
+		to    *actor.PID
+		taken FenceTaken
+	}
 	// answer sends one Published.
 	answer struct {
 		to        *actor.PID
@@ -52,6 +69,9 @@ func (purge) effect()         {}
 func (closeProducer) effect() {}
 func (describe) effect()      {}
 func (wake) effect()          {}
+func (begin) effect()         {}
+func (conclude) effect()      {}
+func (answerFence) effect()   {}
 func (answer) effect()        {}
 func (tell) effect()          {}
 func (emit) effect()          {}
@@ -63,6 +83,11 @@ type (
 	// opened and notOpened answer openProducer.
 	opened    struct{ producer int }
 	notOpened struct {
+		producer int
+		fault    *Fault
+	}
+	// notBegun answers begin.
+	notBegun struct {
 		producer int
 		fault    *Fault
 	}
@@ -84,6 +109,12 @@ type (
 	graceOver struct {
 		bucket int
 		number uint64
+	}
+	// callDue: a transactional producer's call has had its time, and more. Number is
+	// the call's own.
+	callDue struct {
+		producer int
+		number   uint64
 	}
 	// describeDue: a question for metadata has had its time.
 	describeDue struct {

@@ -19,10 +19,17 @@ func (c *core) checkInvariants() error {
 		above += c.budget.above(b.bytes)
 		bytes := 0
 		if b.active != nil {
-			k.require(!b.active.over(), "bucket %d: its batch is over and not answered", b.number)
+			over := b.active.over()
+			if c.fencing != nil {
+				over = b.fence.over()
+			}
+			k.require(!over, "bucket %d: its batch is over and not answered", b.number)
 			bytes = k.batch(b.active)
 		} else {
 			k.require(b.waiting == nil, "bucket %d: a batch waits for none", b.number)
+		}
+		if b.fence != nil {
+			k.fence(c, b.fence)
 		}
 		k.require(bytes == b.bytes, "bucket %d: %d bytes outstanding, %d counted", b.number, bytes, b.bytes)
 	}
@@ -73,8 +80,10 @@ func (k *invariants) batch(t *batch) (bytes int) {
 			}
 			if r.keyed != nil {
 				keys[r.keyed]++
-				k.require(r.keyed.lane == r.lane, "bucket %d: row %d's key is outstanding on two partitions", t.bucket.number, i)
+				k.require(r.keyed.lane == r.lane || t.bucket.fence != nil, "bucket %d: row %d's key is outstanding on two partitions", t.bucket.number, i)
 			}
+		case delivered:
+			k.require(t.bucket.fence != nil, "bucket %d: row %d is in a transaction of nobody", t.bucket.number, i)
 		case settled:
 		}
 	}
@@ -87,6 +96,31 @@ func (k *invariants) batch(t *batch) (bytes int) {
 	k.require(outstandingRows == t.outstanding, "bucket %d: %d rows outstanding, %d counted", t.bucket.number, outstandingRows, t.outstanding)
 	k.require(careful == 0 || outstandingRows == 1, "bucket %d: %d rows are outstanding beside a careful one", t.bucket.number, outstandingRows-1)
 	return bytes
+}
+
+// fence checks what fenced mode keeps of one bucket (I-43).
+func (k *invariants) fence(c *core, x *fence) {
+	n := x.bucket.number
+	k.require((x.producer == nil) == (x.phase == unfenced), "bucket %d: its producer does not fit phase %d", n, x.phase)
+	k.require(x.producer == nil || c.producer(x.producer.options.Number) == x.producer, "bucket %d: its producer was closed", n)
+	k.require(x.asked == nil || x.phase == initializing || x.bucket.active != nil, "bucket %d: the wish for its fence is forgotten", n)
+	k.require(!x.leaving || x.phase == unfenced || x.open(), "bucket %d: its lease has ended, and its producer is not closed", n)
+	t := x.bucket.active
+	if !x.open() {
+		k.require(x.transaction == transaction{}, "bucket %d: no transaction is open, and has rows", n)
+	} else {
+		k.require(t != nil && x.first <= x.handed && x.handed <= x.until && x.until <= len(t.rows), "bucket %d: the transaction is not of the batch", n)
+	}
+	if t == nil {
+		return
+	}
+	for i := range t.rows {
+		r := &t.rows[i]
+		inside := x.open() && i >= x.first && i < x.handed
+		k.require((r.state == outstanding || r.state == delivered) == inside, "bucket %d: row %d is outside the transaction, or in it and settled", n, i)
+		k.require(r.state != outstanding || r.via == x.producer, "bucket %d: row %d is with another producer", n, i)
+		k.require(x.phase != committing || r.state != outstanding, "bucket %d: row %d is committed without a report", n, i)
+	}
 }
 
 func (k *invariants) producer(c *core, p *producer) {

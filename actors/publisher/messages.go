@@ -35,8 +35,33 @@ type Extend struct {
 
 // Abandon says that the bucket's lease is not valid any more: no further row
 // of it is submitted, and if its outstanding rows do not come back within a
-// short grace, their producer is retired, lest late copies trail in for hours.
+// short grace, their producer is retired, lest late copies trail in for hours. In
+// fenced mode its transaction is aborted, and its producer closed after that, or
+// after the grace: the bucket asks for the fence again when it has a lease.
 type Abandon struct{ Bucket int }
+
+// Fence asks for the fence of a bucket, in fenced mode: the right to publish that
+// every earlier owner loses. A bucket asks when it has its lease and before it
+// fetches, and again when a batch has failed or the publisher was replaced; when
+// the fence is still held for the same actor, that costs nothing. It is answered by
+// exactly one FenceTaken, unless the publisher itself ends.
+//
+// The fence is taken only under a lease that was renewed less than one
+// LeaseRenewInterval ago, which follows from NotAfter: a zombie does not take it
+// back from its successor (kafka.md, Fenced mode).
+type Fence struct {
+	Bucket   int
+	Number   uint64         // unique among those of one actor of the bucket
+	NotAfter actors.Instant // the end of the lease's local validity
+	ReplyTo  *actor.PID
+}
+
+// FenceTaken answers Fence.
+type FenceTaken struct {
+	Bucket int
+	Number uint64
+	Fault  *Fault // nil: the fence is held
+}
 
 // Published is the outcome of one batch.
 type Published struct {

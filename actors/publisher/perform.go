@@ -48,7 +48,8 @@ func (f *performer) handle(message any) {
 // are held back: they must not pass it.
 func (f *performer) perform(effects []effect) (feedback []any) {
 	var refused notProduced
-	var halted map[batchName]bool // nil until something is refused
+	var unbegun []any
+	halted := map[batchName]bool{}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case openProducer:
@@ -61,11 +62,15 @@ func (f *performer) perform(effects []effect) (feedback []any) {
 					continue
 				}
 			}
-			if halted == nil {
-				halted = map[batchName]bool{}
-			}
 			halted[name] = true
 			refused.refusals = append(refused.refusals, refusal{e.producer, e.token, fault})
+		case begin:
+			if fault := f.begin(e); fault != nil {
+				halted[e.batch] = true
+				unbegun = append(unbegun, notBegun{e.producer, fault})
+			}
+		case conclude:
+			f.conclude(e)
 		case purge:
 			if p := f.producers[e.producer]; p != nil {
 				p.Purge()
@@ -83,6 +88,8 @@ func (f *performer) perform(effects []effect) (feedback []any) {
 			f.after(e.after, e.message)
 		case answer:
 			f.tell(e.to, e.published)
+		case answerFence:
+			f.tell(e.to, e.taken)
 		case tell:
 			f.tell(f.listener, e.message)
 		case emit:
@@ -92,7 +99,7 @@ func (f *performer) perform(effects []effect) (feedback []any) {
 	if len(refused.refusals) > 0 {
 		feedback = slices.Insert(feedback, 0, any(refused))
 	}
-	return feedback
+	return append(unbegun, feedback...)
 }
 
 func (f *performer) tell(to *actor.PID, message any) {
@@ -106,13 +113,21 @@ func (f *performer) open(options Options) any {
 	if err != nil {
 		return notOpened{options.Number, &Fault{Class: Retriable, Code: CodeNotOpened, Text: err.Error()}}
 	}
+	if _, transactional := p.(Transactional); options.TransactionalID != "" && !transactional {
+		p.Close()
+		return notOpened{options.Number, &Fault{Class: Fatal, Code: CodeNotOpened, Text: "the factory has no transactional producers"}}
+	}
 	f.producers[options.Number] = p
 	f.last = options.Number
 	return opened{options.Number}
 }
 
 func (f *performer) produce(e produce) *Fault {
-	err := f.producers[e.producer].Produce(e.record, e.token)
+	return faultOf(f.producers[e.producer].Produce(e.record, e.token))
+}
+
+// faultOf is the fault of a synchronous refusal; nil: there was none.
+func faultOf(err error) *Fault {
 	if err == nil {
 		return nil
 	}
@@ -121,6 +136,26 @@ func (f *performer) produce(e produce) *Fault {
 		return fault
 	}
 	return &Fault{Class: Retriable, Code: "REFUSED", Text: err.Error()}
+}
+
+func (f *performer) begin(e begin) *Fault {
+	return faultOf(f.producers[e.producer].(Transactional).Begin())
+}
+
+// conclude makes a call, unless the producer was closed in the meantime.
+func (f *performer) conclude(e conclude) {
+	p, open := f.producers[e.producer].(Transactional)
+	if !open {
+		return
+	}
+	switch e.call {
+	case Initialize:
+		p.Initialize(e.timeout)
+	case Commit:
+		p.Commit(e.timeout)
+	case Abort:
+		p.Abort(e.timeout)
+	}
 }
 
 // closeAll closes what is open. The records' fates are not known any more.

@@ -1,6 +1,10 @@
 package publisher
 
-import "github.com/bucketbrigade/relay/outbox"
+import (
+	"time"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
 
 // Record is one Kafka record, with its partition decided. Its slices belong to
 // the batch that they came with and are not changed.
@@ -37,10 +41,69 @@ type Producer interface {
 	Close()
 }
 
+// Transactional is a producer with a transactional id, which fenced mode uses. A
+// record is produced within a transaction only, and consumers that read committed
+// records see it once the transaction is committed.
+//
+// Initialize, Commit and Abort take their time; each returns at once and is
+// answered by one Concluded. One of them is under way at a time, and nothing is
+// produced meanwhile.
+type Transactional interface {
+	Producer
+	// Initialize takes the fence: every earlier producer with the same id is
+	// refused from then on, and what it had open is aborted. Once in a producer's
+	// life, and before anything else.
+	Initialize(timeout time.Duration)
+	// Begin begins a transaction. It asks no broker. An error is a *Fault.
+	Begin() error
+	// Commit makes the transaction's records visible, all of them or none. After a
+	// timeout only Commit may be called again.
+	Commit(timeout time.Duration)
+	// Abort drops the transaction's records, those without a report too.
+	Abort(timeout time.Duration)
+}
+
+// Call is one of the calls of a Transactional that take their time.
+type Call uint8
+
+// The calls.
+const (
+	Initialize Call = iota + 1
+	Commit
+	Abort
+)
+
+func (c Call) String() string {
+	switch c {
+	case Initialize:
+		return "initialize"
+	case Commit:
+		return "commit"
+	case Abort:
+		return "abort"
+	default:
+		return "none"
+	}
+}
+
+// Concluded is the end of a Transactional's call.
+type Concluded struct {
+	Producer int
+	Call     Call
+	// Fault is why the call failed; nil: it is done. Fatal and Fenced: the producer
+	// is of no use any more. Of any other class: the call may be made again, unless
+	// MustAbort.
+	Fault *Fault
+	// MustAbort: the transaction cannot be committed, only aborted.
+	MustAbort bool
+}
+
 // Factory opens producers. It must be safe for concurrent use.
 type Factory interface {
-	// Open makes a producer. Its messages (Reported, Fataled, Described, Reached,
-	// Unreached) go to the sink, from any goroutine, in order for one producer.
+	// Open makes a producer, a Transactional one when the options name a
+	// transactional id. Its messages (Reported, Fataled, Described, Reached,
+	// Unreached, Concluded) go to the sink, from any goroutine, in order for one
+	// producer.
 	Open(Options, Sink) (Producer, error)
 }
 
@@ -56,6 +119,9 @@ type Options struct {
 	// Careful producers are not gap-less: one rejected record fails alone. They have
 	// one record outstanding at a time, so lingering would only slow them.
 	Careful bool
+	// TransactionalID is the id of a transactional producer; "": it has none. Such a
+	// producer is not gap-less: a rejected record fails its whole transaction.
+	TransactionalID string
 }
 
 // Sink takes a producer's messages. It never blocks.
@@ -122,6 +188,13 @@ const (
 	CodeTimedOut = "_TIMED_OUT"
 	// CodeNotOpened: the Factory could not open a producer.
 	CodeNotOpened = "PRODUCER_NOT_OPENED"
+	// CodeNotFenced: the bucket's fence is not held, so nothing of it is sent.
+	CodeNotFenced = "NOT_FENCED"
+	// CodeLeaseTooOld: the fence is not taken under a lease that was not renewed
+	// lately.
+	CodeLeaseTooOld = "LEASE_TOO_OLD"
+	// CodeAbandoned: the transaction was aborted since its bucket's lease ended.
+	CodeAbandoned = "ABANDONED"
 )
 
 // Class is what a failure of a record means (design.md section 5).

@@ -51,7 +51,8 @@ type slot struct {
 // producer is one producer.
 type producer struct {
 	options Options
-	slot    *slot // nil for a careful one
+	slot    *slot  // nil for a careful one
+	fence   *fence // whose transactional producer it is; nil: it has no transactions
 	state   producerState
 	// proven: it has got an acknowledgement.
 	proven bool

@@ -38,7 +38,18 @@ const (
 func TestOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
 	from, to := seeds(t, 500)
 	for seed := from; seed < to; seed++ {
-		if wrong := randomRun(seed, none).wrong; len(wrong) > 0 {
+		if wrong := randomRun(seed, none, false).wrong; len(wrong) > 0 {
+			t.Fatalf("seed %d: %v\nreplay: PUBLISHER_SEED=%d go test -run %s ./actors/publisher", seed, wrong, seed, t.Name())
+		}
+	}
+}
+
+// The same holds in fenced mode, where others take the fence now and then, commits
+// hang and aborts stick.
+func TestFencedOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
+	from, to := seeds(t, 300)
+	for seed := from; seed < to; seed++ {
+		if wrong := randomRun(seed, none, true).wrong; len(wrong) > 0 {
 			t.Fatalf("seed %d: %v\nreplay: PUBLISHER_SEED=%d go test -run %s ./actors/publisher", seed, wrong, seed, t.Name())
 		}
 	}
@@ -50,7 +61,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		t.Run(string(m), func(t *testing.T) {
 			const enough = 500
 			for seed := range uint64(enough) {
-				if wrong := randomRun(seed, m).wrong; len(wrong) > 0 {
+				if wrong := randomRun(seed, m, false).wrong; len(wrong) > 0 {
 					t.Logf("found with seed %d: %s", seed, wrong[0])
 					return
 				}
@@ -63,7 +74,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 // The same seed is the same run, to the last record and event.
 func TestSameSeedIsTheSameRun(t *testing.T) {
 	for seed := range uint64(20) {
-		a, b := randomRun(seed, none), randomRun(seed, none)
+		fenced := seed%2 == 1
+		a, b := randomRun(seed, none, fenced), randomRun(seed, none, fenced)
 		if x, y := fmt.Sprint(a.broker.Log(), a.events), fmt.Sprint(b.broker.Log(), b.events); x != y {
 			t.Fatalf("seed %d: two runs differ", seed)
 		}
@@ -89,19 +101,26 @@ func seeds(t *testing.T, count uint64) (from, to uint64) {
 	return 0, count
 }
 
-func randomRun(seed uint64, m mutant) *world {
+func randomRun(seed uint64, m mutant, fenced bool) *world {
 	w := newWorld(seed)
+	w.fenced = fenced
 	w.broker.CreateTopic("orders", 3, 0)
 	w.broker.CreateTopic("small", 2, 2000)
 	w.broker.SetFaults(w.randomFaults())
-	w.open(publisher.Config{Factory: plant(w, m), Listener: listener, Buckets: randomBuckets, MaxBytes: randomMaxBytes,
-		Producers: 1 + w.random.IntN(2), CarefulProducers: 1 + w.random.IntN(3)})
+	cfg := publisher.Config{Factory: plant(w, m), Listener: listener, Buckets: randomBuckets, MaxBytes: randomMaxBytes,
+		Producers: 1 + w.random.IntN(2), CarefulProducers: 1 + w.random.IntN(3)}
+	if fenced {
+		cfg.Fencing = &publisher.Fencing{TransactionalIDPrefix: "outbox", LeaseValidity: tenantLease, LeaseRenewInterval: tenantLease / 2}
+		w.rival()
+	}
+	w.open(cfg)
 	tenants := make([]*tenant, randomBuckets)
 	batches := new(uint64)
 	for i := range tenants {
 		tenants[i] = &tenant{w: w, number: i, aside: map[string]bool{}, due: map[uint64]int{}, limit: 1 + w.random.IntN(30), batches: batches, countOnly: m == countsAcks}
 	}
 	w.answered = func(p publisher.Published) { tenants[p.Bucket].published(p) }
+	w.given = func(f publisher.FenceTaken) { tenants[f.Bucket].fenceTaken(f) }
 	w.commitAtRandom(tenants)
 	w.misbehave()
 	w.budgetHolds()
@@ -182,7 +201,21 @@ func (w *world) randomFaults() simulation.BrokerFaults {
 	often := w.random.IntN(40)
 	return simulation.BrokerFaults{
 		Reject: poisonous,
-		Mute:   func(publisher.Token) bool { return w.random.IntN(10) == 0 },
+		Conclude: func(string, publisher.Call) (f simulation.BrokerFault) {
+			if w.random.IntN(100) >= often {
+				return f
+			}
+			switch w.random.IntN(4) {
+			case 0:
+				f.Delay = time.Duration(w.random.Int64N(int64(20 * time.Second)))
+			case 1:
+				f.LoseRequest = true
+			default:
+				f.LoseAnswer = true
+			}
+			return f
+		},
+		Mute: func(publisher.Token) bool { return w.random.IntN(10) == 0 },
 		Request: func(r simulation.BrokerRequest) (f simulation.BrokerFault) {
 			f.Forget = r.Idle > 10*time.Minute
 			if w.random.IntN(100) >= often {
@@ -285,7 +318,11 @@ func plant(w *world, m mutant) publisher.Factory {
 			return nil, errors.New("no more threads")
 		}
 		p, err := honest.Open(o, sink)
-		return &hurried{Producer: p, w: w, passes: m == passesRefuse}, err
+		h := &hurried{Producer: p, w: w, passes: m == passesRefuse}
+		if t, transactional := p.(publisher.Transactional); transactional {
+			return &hurriedTransactional{Transactional: t, hurried: h}, err
+		}
+		return h, err
 	})
 }
 
@@ -316,4 +353,32 @@ func (h *hurried) Produce(r publisher.Record, t publisher.Token) error {
 		return &publisher.Fault{Class: publisher.Retriable, Code: code, Text: "not now"}
 	}
 	return h.Producer.Produce(r, t)
+}
+
+// hurriedTransactional is the same with transactions.
+type hurriedTransactional struct {
+	publisher.Transactional
+	hurried *hurried
+}
+
+func (h *hurriedTransactional) Produce(r publisher.Record, t publisher.Token) error {
+	return h.hurried.Produce(r, t)
+}
+
+// rival takes a bucket's fence now and then, as a zombie does that wakes between its
+// look at the clock and its request.
+func (w *world) rival() {
+	factory := w.broker.Factory("zombie")
+	for range w.random.IntN(6) {
+		w.At(time.Duration(w.random.Int64N(int64(faultyTime))), func() {
+			id := fmt.Sprint("outbox-", w.random.IntN(randomBuckets))
+			p, err := factory.Open(publisher.Options{Number: 1, TransactionalID: id}, func(any) {})
+			if err != nil {
+				w.fault("the rival: %v", err)
+				return
+			}
+			p.(publisher.Transactional).Initialize(10 * time.Second)
+			w.At(10*time.Second, p.Close)
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
 	"github.com/bucketbrigade/relay/actors"
@@ -24,7 +25,14 @@ import (
 //	> bucket 3 publishes 1:orders/blue 2:orders/-/500 3:orders/red@1
 //
 // is a batch of three rows: sequence, topic, key ("-": keyless), then the size of
-// the value if it matters, and the explicit partition if there is one.
+// the value if it matters, and the explicit partition if there is one. In fenced
+// mode, which the setting fenced-renew-interval (seconds) turns on,
+//
+//	> bucket 3 asks renewed=12s
+//	> producer 2 concludes commit ambiguous _TIMED_OUT
+//
+// are a wish for the fence under a lease that was renewed that long ago, and the end
+// of a call that takes its time.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -52,7 +60,7 @@ func TestScenarios(t *testing.T) {
 
 // play runs a scenario and returns it with what the core really did.
 func play(t *testing.T, text string) string {
-	s := &stage{t: t, random: rand.New(rand.NewPCG(1, 1)), refusals: map[string]*Fault{}, batches: map[int]uint64{}}
+	s := &stage{t: t, random: rand.New(rand.NewPCG(1, 1)), refusals: map[string]*Fault{}, batches: map[int]uint64{}, restarts: map[int]int{}}
 	s.cfg = Config{Buckets: 4, Producers: 1, MaxBytes: minMaxBytes}.WithDefaults()
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -84,6 +92,8 @@ type stage struct {
 	// refusals are what producers will say to a row, by number and bucket:sequence.
 	refusals map[string]*Fault
 	noOpen   *Fault // what the factory says; nil: it opens
+	wishes   uint64 // for fences
+	restarts map[int]int
 }
 
 type timer struct {
@@ -128,6 +138,9 @@ func (s *stage) set(name string, value int) {
 		s.cfg.CarefulProducers = value
 	case "max-bytes":
 		s.cfg.MaxBytes = value
+	case "fenced-renew-interval":
+		s.cfg.Fencing = &Fencing{TransactionalIDPrefix: "outbox-eu-shop-OUTBOX", LeaseValidity: 28 * time.Second,
+			LeaseRenewInterval: time.Duration(value) * time.Second, CallTimeout: DefaultCallTimeout}
 	default:
 		s.t.Fatalf("unknown setting %q", name)
 	}
@@ -137,7 +150,7 @@ func (s *stage) bucketActs(bucket int, verb string, words []string) {
 	switch verb {
 	case "publishes":
 		s.batches[bucket] += 10
-		m := Publish{Bucket: bucket, Batch: s.batches[bucket] + uint64(bucket), ReplyTo: audience, NotAfter: s.instant().Add(time.Hour)}
+		m := Publish{Bucket: bucket, Batch: s.batches[bucket] + uint64(bucket), ReplyTo: s.actor(bucket), NotAfter: s.instant().Add(time.Hour)}
 		for _, word := range words {
 			if valid, found := strings.CutPrefix(word, "until="); found {
 				d, err := time.ParseDuration(valid)
@@ -152,6 +165,20 @@ func (s *stage) bucketActs(bucket int, verb string, words []string) {
 		s.step(m)
 	case "abandons":
 		s.step(Abandon{bucket})
+	case "restarts":
+		s.restarts[bucket]++
+	case "asks": // for its fence; "renewed=12s": its lease was, so long ago
+		m := Fence{Bucket: bucket, NotAfter: s.instant().Add(28 * time.Second), ReplyTo: s.actor(bucket)}
+		s.wishes++
+		m.Number = s.wishes
+		if len(words) > 0 {
+			d, err := time.ParseDuration(strings.TrimPrefix(words[0], "renewed="))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			m.NotAfter = m.NotAfter.Add(-d)
+		}
+		s.step(m)
 	case "extends":
 		s.step(Extend{bucket, s.instant().Add(time.Hour)})
 	default:
@@ -215,6 +242,8 @@ func (s *stage) producerSays(number int, verb string, words []string) {
 		}
 	case "dies":
 		s.step(Fataled{number, &Fault{Fatal, words[0], "scripted"}})
+	case "concludes":
+		s.step(s.concluded(number, words))
 	case "reaches":
 		s.step(Reached{number})
 	case "loses":
@@ -231,6 +260,27 @@ func (s *stage) reports(fault *Fault, rows []string) (reports []Report) {
 		reports = append(reports, Report{Token{b, s.batches[b] + uint64(b), int64(atoi(s.t, sequence))}, fault})
 	}
 	return reports
+}
+
+// concluded reads "concludes commit", "concludes commit ambiguous _TIMED_OUT", and
+// "concludes commit retriable _MSG_TIMED_OUT must abort".
+func (s *stage) concluded(number int, words []string) Concluded {
+	m := Concluded{Producer: number}
+	for c := Initialize; c <= Abort; c++ {
+		if c.String() == words[0] {
+			m.Call = c
+		}
+	}
+	if len(words) > 1 {
+		m.Fault = &Fault{classOf(s.t, words[1]), words[2], "scripted"}
+		m.MustAbort = len(words) > 3
+	}
+	return m
+}
+
+// actor is a bucket's actor: another one after each restart.
+func (s *stage) actor(bucket int) *actor.PID {
+	return actor.NewPID("stage", fmt.Sprintf("bucket-%d-%d", bucket, s.restarts[bucket]))
 }
 
 func classOf(t *testing.T, name string) Class {

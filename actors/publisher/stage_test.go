@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -30,7 +31,7 @@ func (s *stage) step(message any) {
 		},
 	}
 	for _, p := range s.core.producers {
-		f.producers[p.options.Number] = scripted{s, p.options.Number}
+		f.producers[p.options.Number] = s.scripted(p.options)
 	}
 	f.handle(message)
 }
@@ -51,6 +52,14 @@ func (s *stage) keepTimers(effects []effect) []effect {
 }
 
 func (s *stage) send(_ *actor.PID, message any) {
+	if taken, isFence := message.(FenceTaken); isFence {
+		is := "held"
+		if taken.Fault != nil {
+			is = taken.Fault.Code
+		}
+		s.say("answer bucket %d: its fence is %s", taken.Bucket, is)
+		return
+	}
 	published, isAnswer := message.(Published)
 	if !isAnswer {
 		s.say("tell %s", strings.TrimPrefix(fmt.Sprintf("%T", message), "publisher."))
@@ -79,6 +88,12 @@ func (s *stage) observe(e event.Event) {
 		s.say("event %s %d %s, %d outstanding", e.EventName(), e.Producer, e.Code, e.Outstanding)
 	case event.ProducerRetired:
 		s.say("event %s %d, %d without a report: %s", e.EventName(), e.Producer, e.Outstanding, e.Reason)
+	case event.FenceTaken:
+		s.say("event %s %d by %d, after %v", e.EventName(), e.Bucket, e.Producer, e.Took)
+	case event.FenceFailed:
+		s.say("event %s %d %s", e.EventName(), e.Bucket, e.Code)
+	case event.TransactionAborted:
+		s.say("event %s %d, %d rows: %s", e.EventName(), e.Bucket, e.Rows, e.Code)
 	case event.BrokerReached:
 		s.say("event %s after %v", e.EventName(), e.After)
 	case event.BrokerUnreachable:
@@ -92,12 +107,22 @@ func (s *stage) Open(o Options, _ Sink) (Producer, error) {
 	if o.Careful {
 		what = "careful"
 	}
+	if o.TransactionalID != "" {
+		what = o.TransactionalID
+	}
 	if s.noOpen != nil {
 		s.say("open %d, %s: fails", o.Number, what)
 		return nil, s.noOpen
 	}
 	s.say("open %d, %s", o.Number, what)
-	return scripted{s, o.Number}, nil
+	return s.scripted(o), nil
+}
+
+func (s *stage) scripted(o Options) Producer {
+	if o.TransactionalID != "" {
+		return transactional{scripted{s, o.Number}}
+	}
+	return scripted{s, o.Number}
 }
 
 // scripted is a producer of the stage.
@@ -121,3 +146,21 @@ func (p scripted) Produce(r Record, t Token) error {
 func (p scripted) Purge()                { p.s.say("purge %d", p.number) }
 func (p scripted) Close()                { p.s.say("close %d", p.number) }
 func (p scripted) Describe(topic string) { p.s.say("describe %s by %d", topic, p.number) }
+
+// transactional is a transactional producer of the stage.
+type transactional struct{ scripted }
+
+func (p transactional) Initialize(time.Duration) { p.s.say("initialize %d", p.number) }
+func (p transactional) Commit(time.Duration)     { p.s.say("commit %d", p.number) }
+func (p transactional) Abort(time.Duration)      { p.s.say("abort %d", p.number) }
+
+func (p transactional) Begin() error {
+	script := fmt.Sprint(p.number, " begin")
+	if fault, found := p.s.refusals[script]; found {
+		delete(p.s.refusals, script)
+		p.s.say("begin %d: refused %s", p.number, fault.Code)
+		return fault
+	}
+	p.s.say("begin %d", p.number)
+	return nil
+}

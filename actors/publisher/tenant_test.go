@@ -31,6 +31,37 @@ type tenant struct {
 	countOnly bool
 	batches   *uint64
 	quiet     bool // lets leases lapse no more
+	// In fenced mode: whether the fence is held, and the number of the question under
+	// way, 0: none.
+	held  bool
+	asked uint64
+	wish  uint64
+}
+
+// tenantLease is how long a tenant's lease is valid when it was just renewed.
+const tenantLease = 20 * time.Second
+
+// fence asks for the fence, and tells whether it is held.
+func (b *tenant) fence() bool {
+	if !b.w.fenced || b.held {
+		return true
+	}
+	if b.asked == 0 {
+		b.wish++
+		b.asked = b.wish
+		age := time.Duration(b.w.random.Int64N(int64(tenantLease / 2)))
+		b.w.desk.Handle(publisher.Fence{Bucket: b.number, Number: b.asked, NotAfter: b.w.instant().Add(tenantLease - age), ReplyTo: listener})
+	}
+	return false
+}
+
+func (b *tenant) fenceTaken(m publisher.FenceTaken) {
+	if m.Number != b.asked {
+		b.w.fault("bucket %d: an answer to wish %d for the fence, asked was %d", b.number, m.Number, b.asked)
+		return
+	}
+	b.asked, b.held = 0, m.Fault == nil
+	b.w.At(time.Duration(b.w.random.Int64N(int64(time.Second))), b.publish)
 }
 
 // told is a row and what is true of it.
@@ -61,13 +92,13 @@ func asideKey(m outbox.Message) string {
 
 // publish sends the head of what is in the table.
 func (b *tenant) publish() {
-	if b.sent != nil || len(b.rows) == 0 {
+	if b.sent != nil || len(b.rows) == 0 || !b.fence() {
 		return
 	}
 	*b.batches++
 	b.batch = *b.batches
 	b.sent = b.rows[:min(b.limit, len(b.rows))]
-	m := publisher.Publish{Bucket: b.number, Batch: b.batch, ReplyTo: listener, NotAfter: b.w.instant().Add(20 * time.Second)}
+	m := publisher.Publish{Bucket: b.number, Batch: b.batch, ReplyTo: listener, NotAfter: b.w.instant().Add(tenantLease)}
 	for _, r := range b.sent {
 		m.Rows = append(m.Rows, r.row)
 	}
@@ -79,7 +110,7 @@ func (b *tenant) publish() {
 // die forgets what is in work, as a panic does; the next actor of the bucket
 // begins anew at once.
 func (b *tenant) die() {
-	b.sent = nil
+	b.sent, b.held = nil, false
 	b.publish()
 }
 
@@ -90,7 +121,7 @@ func (b *tenant) watch(batch uint64) {
 			return
 		}
 		if b.quiet || b.w.random.IntN(3) > 0 {
-			b.w.desk.Handle(publisher.Extend{Bucket: b.number, NotAfter: b.w.instant().Add(20 * time.Second)})
+			b.w.desk.Handle(publisher.Extend{Bucket: b.number, NotAfter: b.w.instant().Add(tenantLease)})
 			b.watch(batch)
 			return
 		}
@@ -98,6 +129,7 @@ func (b *tenant) watch(batch uint64) {
 			b.die()
 			return
 		}
+		b.held = false
 		b.w.desk.Handle(publisher.Abandon{Bucket: b.number})
 	})
 }
@@ -131,6 +163,7 @@ func (b *tenant) published(m publisher.Published) {
 	b.sent = nil
 	pause := time.Duration(0)
 	if acknowledged < len(m.Results) {
+		b.held = false
 		pause = time.Duration(b.w.random.Int64N(int64(2 * time.Second)))
 	}
 	b.w.At(pause, b.publish)
@@ -180,7 +213,7 @@ func judge(w *world, tenants []*tenant) {
 	first := map[uuid.UUID]int{}
 	log := w.broker.Log()
 	for at, r := range log {
-		id := uuid.MustParse(string(r.Record.Headers[len(r.Record.Headers)-1].Value))
+		id := idOf(r)
 		if _, seen := first[id]; !seen {
 			first[id] = at
 		}
@@ -207,6 +240,9 @@ func judge(w *world, tenants []*tenant) {
 				}
 				e, l := earlier.row.Message, later.row.Message
 				sameKey := l.Key != nil && asideKey(e) == asideKey(l)
+				if w.fenced && there && log[before].Partition != log[at].Partition {
+					sameKey = false // what is seen first is a matter of others' transactions too
+				}
 				// A keyless row may change its partition while its topic gains some.
 				settled := !w.grew || e.Partition != nil
 				samePlace := there && settled && log[before].Topic == log[at].Topic && log[before].Partition == log[at].Partition &&

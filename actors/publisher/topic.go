@@ -155,7 +155,7 @@ func (c *core) ask(tp *topic, t *batch, i int) {
 // there is none; one is on its way then, or the home slot is failing.
 func (c *core) question(tp *topic) bool {
 	for _, p := range c.producers {
-		if p.state != open || p.options.Careful {
+		if p.state != open || p.options.Careful || p.fence != nil {
 			continue
 		}
 		c.asks++

@@ -27,6 +27,9 @@ type world struct {
 	events []event.Event
 	// answered gets each Published, by bucket.
 	answered func(publisher.Published)
+	// given gets each FenceTaken, by bucket.
+	given    func(publisher.FenceTaken)
+	fenced   bool
 	wrong    []string
 	appended map[uuid.UUID]bool
 	seen     int             // records of the log that are in appended
@@ -115,19 +118,28 @@ func (w *world) open(cfg publisher.Config) {
 }
 
 func (w *world) deliver(_ *actor.PID, m any) {
-	if p, ok := m.(publisher.Published); ok {
-		w.At(0, func() { w.answered(p) })
+	switch m := m.(type) {
+	case publisher.Published:
+		w.At(0, func() { w.answered(m) })
+	case publisher.FenceTaken:
+		w.At(0, func() { w.given(m) })
 	}
 }
 
-// isAppended tells whether the message is in the log by now.
+// isAppended tells whether the message is in the log by now, or will be when an
+// earlier transaction on its partition has ended.
 func (w *world) isAppended(id uuid.UUID) bool {
 	log := w.broker.Log()
 	for ; w.seen < len(log); w.seen++ {
-		headers := log[w.seen].Record.Headers
-		w.appended[uuid.MustParse(string(headers[len(headers)-1].Value))] = true
+		w.appended[idOf(log[w.seen])] = true
 	}
-	return w.appended[id]
+	return w.appended[id] || w.broker.Unseen(func(r simulation.BrokerRecord) bool { return idOf(r) == id })
+}
+
+// idOf is the message id of a record.
+func idOf(r simulation.BrokerRecord) uuid.UUID {
+	headers := r.Record.Headers
+	return uuid.MustParse(string(headers[len(headers)-1].Value))
 }
 
 // message makes a message whose id depends on nothing but the world's source.

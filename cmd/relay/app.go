@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
+	pause          func(ctx context.Context, d time.Duration) error
 	dial           dialer
 	simulate       func(simulation.Options) simulation.Report
 }
@@ -38,7 +40,7 @@ type app struct {
 // gracefully.
 func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{args: args, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
-		now: time.Now, dial: dialDynamoDB, simulate: simulation.Run}
+		now: time.Now, pause: pause, dial: dialDynamoDB, simulate: simulation.Run}
 	return a.execute(ctx)
 }
 
@@ -91,11 +93,24 @@ func exitCode(err error) int {
 	}
 }
 
+// variable is the value of a variable of the environment; empty when it is not set.
+func (a *app) variable(name string) string {
+	for _, entry := range a.environ {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a), newSimulate(a),
+		newRun(a), newDemo(a), newSimulate(a), newDoctor(a),
 		a.group("table", "Sets up the table", newTableCreate(a)),
-		a.group("message", "Looks at waiting messages, and adds one", newMessageEnqueue(a), newMessageList(a)),
+		a.group("message", "Looks at waiting messages, adds one, sets some aside",
+			newMessageEnqueue(a), newMessageList(a), newMessagePark(a)),
+		a.group("parked", "Looks at what was set aside, delivers it after all, or discards it",
+			newParkedList(a), newParkedShow(a), newParkedRetry(a), newParkedDiscard(a)),
 		newVersion(a))
 }
 

@@ -32,6 +32,9 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type console struct {
 	table  *memtable.DB
 	dialed int
+	paused int
+	// through stands between a command and the table; nil: nothing does.
+	through func(store.API) store.API
 	// simulate stands for the simulation; nil: itself.
 	simulate func(simulation.Options) simulation.Report
 }
@@ -57,10 +60,15 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 	var stdout, stderr bytes.Buffer
 	a := &app{
 		args: args, environ: environ, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
-		now: func() time.Time { return noon },
+		now:   func() time.Time { return noon },
+		pause: func(context.Context, time.Duration) error { c.paused++; return nil },
 		dial: func(context.Context, *settings.Settings) (clients, error) {
 			c.dialed++
-			return clients{messages: c.table, coordination: c.table, tables: c.table}, nil
+			api := store.API(c.table)
+			if c.through != nil {
+				api = c.through(api)
+			}
+			return clients{messages: api, coordination: api, tables: c.table}, nil
 		},
 	}
 	if a.simulate = simulation.Run; c.simulate != nil {
@@ -123,8 +131,12 @@ func TestBadUsageExitsWithTwoAndSaysWhatIsNearest(t *testing.T) {
 		"message enqueue --bogus":                "--topic: a topic is required",
 		"demo --messages many":                   `--messages "many": must be a whole number, 1 or more`,
 		"message list --table orders --bucket 8": "--bucket 8: the outbox has the buckets 0 to 7",
-		"message enqueue --table orders --topic t --value v -":      "--value: give one of --value, --value-file and -",
-		"message enqueue --table orders --topic t --value-file /no": "read the value: open /no",
+		"doctor --table orders --repair-sequence":                            "--bucket: --repair-sequence needs the bucket",
+		"doctor --table orders --yes":                                        "--yes: goes with --repair-sequence only",
+		"doctor --table orders --bucket 8":                                   "--bucket 8: the outbox has the buckets 0 to 7",
+		"doctor --table orders --repair-sequence --bucket 1 --yes --dry-run": "--dry-run: give one of --yes and --dry-run",
+		"message enqueue --table orders --topic t --value v -":               "--value: give one of --value, --value-file and -",
+		"message enqueue --table orders --topic t --value-file /no":          "read the value: open /no",
 	} {
 		got := c.run(strings.Fields(line)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, want) || got.stdout != "" {
@@ -157,7 +169,8 @@ func TestWrongSettingsSendNoRequest(t *testing.T) {
 
 func TestHelpFitsTheWidth(t *testing.T) {
 	c := newConsole(t)
-	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "version"} {
+	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "message park",
+		"parked", "parked list", "parked show", "parked retry", "parked discard", "doctor", "version"} {
 		got := c.run(append(strings.Fields(command), "--help")...)
 		if got.code != exitDone || got.stderr != "" {
 			t.Errorf("relay %s --help: exit %d, stderr %q", command, got.code, got.stderr)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/bucketbrigade/relay"
@@ -89,6 +90,9 @@ func (c *demo) run(ctx context.Context, _ *settings.Loader) error {
 	relays := newFleet(relay.Config{
 		Table: demoTable, BucketCount: c.buckets, DynamoDB: table, Coordination: table,
 	}, producers, c.observe)
+	if c.keep {
+		relays.look = c.look
+	}
 	c.say("a table with %d buckets and a broker are up, in this process", c.buckets)
 
 	enqueued, err := c.play(ctx, table, relays)
@@ -99,7 +103,7 @@ func (c *demo) run(ctx context.Context, _ *settings.Loader) error {
 		err = c.judge(ctx, table, schema, cluster, enqueued)
 	}
 	if c.keep && err == nil {
-		c.wait(ctx, cluster)
+		c.wait(ctx, cluster, relays)
 	}
 	return errors.Join(err, relays.stop(), closeProducers(producers))
 }
@@ -244,12 +248,24 @@ func (c *demo) summarize(v verdict, pending int) error {
 }
 
 // wait leaves everything running until the command is told to stop.
-func (c *demo) wait(ctx context.Context, cluster kafka.Config) {
+func (c *demo) wait(ctx context.Context, cluster kafka.Config, relays *fleet) {
 	c.say("everything keeps running; Ctrl-C ends it. In another terminal, try:")
+	for _, m := range relays.members {
+		if m.outlook != nil && !m.stopped() {
+			fmt.Fprintf(c.screen(), "  curl http://%s/status   # %s; also /metrics, /readyz\n", m.outlook.server.Address(), m.id)
+		}
+	}
 	brokers := strings.Join(cluster.Brokers, ",")
 	fmt.Fprintf(c.screen(), "  kcat -b %s -t %s -C -o beginning -f '%%p/%%o %%k %%s %%h\\n'\n", brokers, demoTopic)
 	fmt.Fprintf(c.screen(), "  kafka-console-consumer.sh --bootstrap-server %s --topic %s --from-beginning\n", brokers, demoTopic)
 	<-ctx.Done()
+}
+
+// look opens a relay's admin address, on a free port of this host.
+func (c *demo) look(ctx context.Context) (*outlook, error) {
+	s := settings.Defaults()
+	s.AdminAddr = "127.0.0.1:0"
+	return c.app.openOutlook(ctx, &s, zerolog.Nop())
 }
 
 // screen is where progress goes: where the result goes, unless that is a

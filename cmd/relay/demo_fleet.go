@@ -20,6 +20,7 @@ const (
 	demoRenew      = 500 * time.Millisecond
 	demoClockSkew  = 200 * time.Millisecond
 	demoStopWithin = 10 * time.Second
+	demoSample     = 2 * time.Second
 )
 
 // fleet is the relays of the demo, each as a service would embed it.
@@ -28,17 +29,20 @@ type fleet struct {
 	producers *kafka.Factory
 	observe   event.ObserverFunc
 	failures  chan error // the first failure of a relay that was not told to stop
+	// look opens what a relay shows of itself; nil: nothing.
+	look func(context.Context) (*outlook, error)
 
 	members []*member
 }
 
 // member is one relay of the fleet.
 type member struct {
-	id     string
-	relay  *relay.Relay
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // how it ended; read only after done
+	id      string
+	relay   *relay.Relay
+	outlook *outlook // nil: it shows nothing
+	cancel  context.CancelFunc
+	done    chan struct{}
+	err     error // how it ended; read only after done
 }
 
 func newFleet(base relay.Config, producers *kafka.Factory, observe event.ObserverFunc) *fleet {
@@ -60,12 +64,24 @@ func (f *fleet) start(ctx context.Context) (*member, error) {
 			once.Do(func() { close(ready) })
 		}
 	})}
+	m := &member{id: config.RelayID, done: make(chan struct{})}
+	if f.look != nil {
+		var err error
+		if m.outlook, err = f.look(ctx); err != nil {
+			return nil, err
+		}
+		config.Observers = append(config.Observers, m.outlook.observers()...)
+		config.MetricsInterval = m.outlook.interval(demoSample)
+	}
 	r, err := relay.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", config.RelayID, err)
 	}
+	if m.relay = r; m.outlook != nil {
+		m.outlook.show(r, nil)
+	}
 	running, cancel := context.WithCancel(context.Background())
-	m := &member{id: config.RelayID, relay: r, cancel: cancel, done: make(chan struct{})}
+	m.cancel = cancel
 	f.members = append(f.members, m)
 	go f.run(running, m)
 	select {
@@ -93,10 +109,24 @@ func (f *fleet) run(ctx context.Context, m *member) {
 func (m *member) stop() error {
 	m.cancel()
 	<-m.done
-	if m.err != nil {
-		return fmt.Errorf("stop %s: %w", m.id, m.err)
+	var errs []error
+	if m.outlook != nil {
+		errs = append(errs, m.outlook.close())
 	}
-	return nil
+	if m.err != nil {
+		errs = append(errs, fmt.Errorf("stop %s: %w", m.id, m.err))
+	}
+	return errors.Join(errs...)
+}
+
+// stopped tells whether it has ended.
+func (m *member) stopped() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // stop ends all relays at once. Stopping again does nothing.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,39 @@ func TestDemoVerifiesWhatItDid(t *testing.T) {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("the progress does not say %q:\n%s", want, stderr.String())
 		}
+	}
+}
+
+// onText cancels when a text was written, after it was looked at.
+type onText struct {
+	bytes.Buffer
+	text string
+	then func(all string)
+}
+
+func (w *onText) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(string(p), w.text) {
+		w.then(w.String())
+	}
+	return n, err
+}
+
+// What the demo leaves running can be looked at: each relay has an admin address.
+func TestDemoKeepsRunningAndCanBeLookedAt(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var answers []string
+	stdout := &onText{text: "kafka-console-consumer", then: func(all string) {
+		for _, m := range regexp.MustCompile(`http://(\S+)/status`).FindAllStringSubmatch(all, -1) {
+			_, body := (&watched{t: t, address: m[1]}).ask("/status", "")
+			answers = append(answers, body)
+		}
+		cancel()
+	}}
+	code := execute(ctx, []string{"demo", "--messages", "100", "--keep"}, nil, strings.NewReader(""), stdout, io.Discard)
+	if code != exitDone || len(answers) != 2 || !strings.Contains(answers[0], `"relay-2"`) || !strings.Contains(answers[1], `"relay-3"`) {
+		t.Errorf("exit %d, answers %v\n%s", code, answers, stdout.String())
 	}
 }
 

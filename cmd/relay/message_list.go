@@ -44,15 +44,13 @@ func newMessageList(a *app) *cobra.Command {
 
 func (c *messageList) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	if c.bucket >= s.Relay.BucketCount {
-		return usageErrorf("--bucket %d: the outbox has the buckets 0 to %d (bucket-count %d)",
-			c.bucket, s.Relay.BucketCount-1, s.Relay.BucketCount)
+	if err := checkBucket(s, c.bucket); err != nil {
+		return err
 	}
-	dynamo, err := c.app.dial(ctx, s)
+	client, err := c.app.client(ctx, s)
 	if err != nil {
 		return err
 	}
-	client := store.NewClient(s.Schema(), dynamo.messages, dynamo.coordination)
 	w, err := c.read(ctx, client)
 	if err != nil {
 		return advised(err, s)
@@ -109,7 +107,7 @@ type waitingDocument struct {
 	Malformed    string            `json:"malformed,omitempty"`
 }
 
-// messageDocument is one waiting message. Bytes that are null are absent.
+// messageDocument is one message that waits, or is set aside. Bytes that are null are absent.
 type messageDocument struct {
 	Sequence    int64            `json:"sequence"`
 	SortKey     string           `json:"sortKey"`
@@ -135,27 +133,33 @@ func (c *messageList) document(s *settings.Settings, w waiting) waitingDocument 
 	}
 	now := c.app.now()
 	for _, row := range w.rows {
-		m := row.Message
-		message := messageDocument{
-			Sequence:   row.Sequence,
-			SortKey:    outbox.SequenceSortKey(row.Sequence),
-			ID:         m.ID.String(),
-			Topic:      m.Topic,
-			Partition:  m.Partition,
-			KeyBytes:   sizeOrNull(m.Key),
-			ValueBytes: sizeOrNull(m.Value),
-			Headers:    len(m.Headers),
-			ItemBytes:  row.Size,
-			CreatedAt:  rfc3339(m.CreatedAt),
-			AgeSeconds: now.Sub(m.CreatedAt).Round(time.Millisecond).Seconds(),
-		}
-		if row.BucketCount != 0 {
-			message.BucketCount = &row.BucketCount
-		}
+		message := messageDocumentOf(row, outbox.SequenceSortKey(row.Sequence), now)
 		if c.showContent {
-			message.Content = contentOf(m)
+			message.Content = contentOf(row.Message)
 		}
 		d.Messages = append(d.Messages, message)
+	}
+	return d
+}
+
+// messageDocumentOf is a row, without its content, in the JSON of whatever shows rows.
+func messageDocumentOf(row outbox.Row, sortKey string, now time.Time) messageDocument {
+	m := row.Message
+	d := messageDocument{
+		Sequence:   row.Sequence,
+		SortKey:    sortKey,
+		ID:         m.ID.String(),
+		Topic:      m.Topic,
+		Partition:  m.Partition,
+		KeyBytes:   sizeOrNull(m.Key),
+		ValueBytes: sizeOrNull(m.Value),
+		Headers:    len(m.Headers),
+		ItemBytes:  row.Size,
+		CreatedAt:  rfc3339(m.CreatedAt),
+		AgeSeconds: now.Sub(m.CreatedAt).Round(time.Millisecond).Seconds(),
+	}
+	if row.BucketCount != 0 {
+		d.BucketCount = &row.BucketCount
 	}
 	return d
 }
@@ -181,16 +185,7 @@ func (c *messageList) print(s *settings.Settings, w waiting) {
 	}
 	fmt.Fprintf(out, "bucket %d of table %s: oldest first, partition key %s\n",
 		c.bucket, s.Relay.Table, s.Schema().MessagesKey(c.bucket))
-	now := c.app.now()
-	rows := make([][]string, len(w.rows))
-	for i, row := range w.rows {
-		m := row.Message
-		rows[i] = []string{
-			strconv.FormatInt(row.Sequence, 10), ageText(now.Sub(m.CreatedAt)), strconv.Itoa(row.Size),
-			presence(m.Key), m.Topic, m.ID.String(),
-		}
-	}
-	c.app.printTable(waitingColumns, rows)
+	c.app.printRows(w.rows)
 	if c.showContent {
 		for _, row := range w.rows {
 			printContent(out, row)
@@ -199,6 +194,20 @@ func (c *messageList) print(s *settings.Settings, w waiting) {
 	if w.more {
 		fmt.Fprintf(out, "there are more; --limit shows them\n")
 	}
+}
+
+// printRows shows rows without their content.
+func (a *app) printRows(rows []outbox.Row) {
+	now := a.now()
+	lines := make([][]string, len(rows))
+	for i, row := range rows {
+		m := row.Message
+		lines[i] = []string{
+			strconv.FormatInt(row.Sequence, 10), ageText(now.Sub(m.CreatedAt)), strconv.Itoa(row.Size),
+			presence(m.Key), m.Topic, m.ID.String(),
+		}
+	}
+	a.printTable(waitingColumns, lines)
 }
 
 // presence tells a key's size, and an empty key from none.

@@ -11,13 +11,12 @@ import (
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
-	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/kafka"
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
 // runGroups are the settings that a running relay reads: all.
-const runGroups = settings.Table | settings.Brokers | settings.Relay | settings.Log
+const runGroups = settings.Table | settings.Brokers | settings.Relay | settings.Admin | settings.Log
 
 // producersGrace is how long the producers may take to close after the relay
 // has stopped.
@@ -53,18 +52,26 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 		return usageError{err}
 	}
 	logger := c.app.newLogger(s)
+	outlook, err := c.app.openOutlook(ctx, s, logger)
+	if err != nil {
+		return err
+	}
 	config := s.Relay
 	config.DynamoDB, config.Coordination = dynamo.messages, dynamo.coordination
-	config.Producers = producers
-	config.Observers = []event.Observer{telemetry.NewLog(logger)}
+	config.Producers, config.Region = producers, dynamo.region
+	config.MetricsInterval = outlook.interval(s.MetricsInterval)
+	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
 	r, err := relay.New(config)
 	if err != nil {
-		return usageError{err}
+		return errors.Join(usageError{err}, outlook.close())
 	}
 	s.Region, s.Relay.RelayID = dynamo.region, r.Status().Relay // as they are in effect
-	logSettings(logger, c.app.now(), s)
+	s.Relay.TransactionalIDPrefix = config.WithDefaults().TransactionalIDPrefix
+	effective := s.Effective(runGroups)
+	logSettings(logger, c.app.now(), effective)
+	outlook.show(r, effective)
 	err = r.Run(ctx)
-	return errors.Join(advised(err, s), closeProducers(producers))
+	return errors.Join(advised(err, s), closeProducers(producers), outlook.close())
 }
 
 // closeProducers waits for the producers' end. Records without a report are no
@@ -95,14 +102,15 @@ func (a *app) newLogger(s *settings.Settings) zerolog.Logger {
 }
 
 // logSettings writes the effective settings once, secrets redacted.
-func logSettings(logger zerolog.Logger, now time.Time, s *settings.Settings) {
+func logSettings(logger zerolog.Logger, now time.Time, effective []settings.Shown) {
 	shown := zerolog.Dict()
-	for _, setting := range s.Effective(runGroups) {
+	for _, setting := range effective {
 		shown.Str(setting.Name, setting.Value)
 	}
-	logger.Info().
-		Str("time", now.UTC().Format("2006-01-02T15:04:05.000Z07:00")).
-		Str("event", "settings.effective").
-		Dict("settings", shown).
-		Msg("These settings are in effect.")
+	line(logger, zerolog.InfoLevel, now, "settings.effective").Dict("settings", shown).Msg("These settings are in effect.")
+}
+
+// line begins a line of the command's own, in the form of those of events.
+func line(logger zerolog.Logger, level zerolog.Level, now time.Time, name string) *zerolog.Event {
+	return logger.WithLevel(level).Str("time", now.UTC().Format("2006-01-02T15:04:05.000Z07:00")).Str("event", name)
 }

@@ -64,7 +64,7 @@ func runRelay(t *testing.T, table *memtable.DB, until string, args ...string) ou
 	}}
 	a := &app{
 		args: append([]string{"run", "--table", "orders", "--brokers", strings.Join(broker.Config().Brokers, ","),
-			"--poll-interval", "50ms", "--relay-id", "one"}, args...),
+			"--poll-interval", "50ms", "--relay-id", "one", "--admin-addr", "127.0.0.1:0"}, args...),
 		environ: []string{"RELAY_KAFKA_SASL_PASSWORD=hunter2"},
 		stdout:  io.Discard, stderr: stderr, now: time.Now,
 		dial: func(context.Context, *settings.Settings) (clients, error) {

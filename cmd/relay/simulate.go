@@ -244,6 +244,12 @@ func (c *simulate) options(seed uint64) simulation.Options {
 	if isSet("batch-size") {
 		o.BatchSize = s.BatchSize
 	}
+	if isSet("poison") {
+		o.Poison = s.Poison
+	}
+	if isSet("poison-after") {
+		o.PoisonAfter = s.PoisonAfter
+	}
 	return o.Draw()
 }
 

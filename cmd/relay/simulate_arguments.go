@@ -94,5 +94,6 @@ func (c *simulate) replay(o simulation.Options) string {
 		"--max-clock-skew " + settings.Duration(&o.MaxClockSkew).String(),
 		"--poll-interval " + settings.Duration(&o.PollInterval).String(),
 		fmt.Sprintf("--batch-size %d", o.BatchSize),
+		fmt.Sprintf("--poison %s --poison-after %d", o.Poison, o.PoisonAfter),
 	}, " ")
 }

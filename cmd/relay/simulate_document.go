@@ -79,13 +79,15 @@ type triedDocument struct {
 	MaxClockSkew       float64    `json:"maxClockSkew"`
 	PollInterval       float64    `json:"pollInterval"`
 	BatchSize          int        `json:"batchSize"`
+	Poison             string     `json:"poison"`
+	PoisonAfter        int        `json:"poisonAfter"`
 }
 
 type countedDocument struct {
 	Enqueued   int `json:"enqueued"`
 	Published  int `json:"published"` // records appended, duplicates included
 	Duplicates int `json:"duplicates"`
-	Parked     int `json:"parked"` // this version sets nothing aside
+	Parked     int `json:"parked"` // rows that were set aside, whatever became of them later
 	Pending    int `json:"pending"`
 }
 
@@ -125,9 +127,10 @@ func (c *simulate) document(r simulated) seedDocument {
 			Relays: o.Relays, Buckets: o.Buckets, Duration: o.Duration.Seconds(), Rate: o.Rate, Faults: c.faults,
 			LeaseDuration: o.LeaseDuration.Seconds(), LeaseRenewInterval: o.LeaseRenewInterval.Seconds(),
 			MaxClockSkew: o.MaxClockSkew.Seconds(), PollInterval: o.PollInterval.Seconds(), BatchSize: o.BatchSize,
+			Poison: string(o.Poison), PoisonAfter: o.PoisonAfter,
 		},
 		Messages: countedDocument{Enqueued: report.Messages.Enqueued, Published: report.Messages.Published,
-			Duplicates: report.Messages.Duplicates, Pending: report.Messages.Pending},
+			Duplicates: report.Messages.Duplicates, Parked: report.Messages.Parked, Pending: report.Messages.Pending},
 		Handovers:     report.Handovers,
 		RefusedWrites: refusedDocument{Total: total(report.Refused), Settled: report.RefusedSettled, ByRequest: report.Refused},
 		Requests:      report.Requests, Faults: report.Faults, Coverage: report.Coverage,
@@ -168,6 +171,7 @@ func (s *summary) add(r simulated) {
 	s.messages.Enqueued += report.Messages.Enqueued
 	s.messages.Published += report.Messages.Published
 	s.messages.Duplicates += report.Messages.Duplicates
+	s.messages.Parked += report.Messages.Parked
 	s.messages.Pending += report.Messages.Pending
 	s.handovers += report.Handovers
 	s.settled += report.RefusedSettled

@@ -128,8 +128,8 @@ func (p *seedText) summary(s *summary) error {
 	}
 	fmt.Fprintf(out, "\n%d seeds: %d ok, %d with broken promises; %v of virtual time%s\n",
 		s.seeds, s.seeds-len(s.failed), len(s.failed), s.virtual.Round(time.Second), speed)
-	fmt.Fprintf(out, "messages   %d enqueued, %d published, %d duplicates, 0 parked, %d pending\n",
-		s.messages.Enqueued, s.messages.Published, s.messages.Duplicates, s.messages.Pending)
+	fmt.Fprintf(out, "messages   %d enqueued, %d published, %d duplicates, %d parked, %d pending\n",
+		s.messages.Enqueued, s.messages.Published, s.messages.Duplicates, s.messages.Parked, s.messages.Pending)
 	fmt.Fprintf(out, "handovers  %d\n", s.handovers)
 	for _, line := range []struct {
 		title  string

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/simulation"
 )
 
@@ -187,7 +188,7 @@ func TestSimulateWordsItsResults(t *testing.T) {
 	var out strings.Builder
 	c := &simulate{app: &app{stdout: &out, stderr: io.Discard}, faults: faultsStorm, output: formatText}
 	o := simulation.Options{Relays: 3, Buckets: 8, Duration: time.Hour, Rate: 2.5, LeaseDuration: 6 * time.Second, LeaseRenewInterval: 1500 * time.Millisecond,
-		MaxClockSkew: 400 * time.Millisecond, PollInterval: time.Second, BatchSize: 40}
+		MaxClockSkew: 400 * time.Millisecond, PollInterval: time.Second, BatchSize: 40, Poison: relay.PoisonPark, PoisonAfter: 3}
 	p, s := c.printer(), summary{wall: 1500 * time.Millisecond}
 	for seed := uint64(17); seed <= 18; seed++ {
 		o.Seed = seed
@@ -229,7 +230,7 @@ func TestSimulateTriesTheSettingsOfAFile(t *testing.T) {
 	write("table: orders\nbrokers: kafka:9092\nlease-duration: 12s\nlease-renew-interval: 3s\nmax-clock-skew: 1s\nbucket-count: 4\n")
 	d := simulateJSON(t, "--config", file, "--seed", "1", "--duration", "5s", "--batch-size", "9")
 	want := triedDocument{Relays: 3, Buckets: 4, Duration: 5, Rate: 20, Faults: faultsDefault, LeaseDuration: 12, LeaseRenewInterval: 3,
-		MaxClockSkew: 1, PollInterval: 1, BatchSize: 9}
+		MaxClockSkew: 1, PollInterval: 1, BatchSize: 9, Poison: "park", PoisonAfter: 3}
 	if d.Seeds[0].Settings != want {
 		t.Errorf("settings %+v, want %+v", d.Seeds[0].Settings, want)
 	}

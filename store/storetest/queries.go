@@ -81,6 +81,16 @@ var queryCases = []testCase{
 		f.wantKeys(f.ask(f.querySort("SK BETWEEN :a AND :b", item{":a": str("a1"), ":b": str("b10")})), "a1", "a2", "b10")
 		f.wantKeys(f.ask(f.querySort("SK BETWEEN :a AND :b", item{":a": str("a0"), ":b": str("a0")})))
 	}},
+	{"a projection returns only what it names, and pages as the rows do", func(f *fixture) {
+		f.storeSized(5, 300*1024)
+		in := f.query("p")
+		in.ProjectionExpression, in.ExpressionAttributeNames = aws.String("#sk"), map[string]string{"#sk": "SK"}
+		for _, one := range f.wantPages(in, 3, 2) {
+			if len(one) != 1 || one["SK"] == nil {
+				f.Fatalf("got %s", describe(one))
+			}
+		}
+	}},
 	{"the conditions of a query come in any order, with names and parentheses", func(f *fixture) {
 		f.storeSeven()
 		in := f.query("p")

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) Client) {
 		{"Batches", batchCases},
 		{"Transactions", transactionCases},
 		{"Tokens", tokenCases},
+		{"Parking", parkingCases},
 		{"Values", valueCases},
 		{"Keys", keyCases},
 		{"Capacity", capacityCases},

@@ -113,6 +113,34 @@ func describesMissingTopic(t *testing.T, h Harness) {
 	s.acknowledged(t, 0, publisher.Record{Topic: h.topic(), Partition: 1})
 }
 
+// learnsOfPartitions: what another producer has learned of a topic, this one learns
+// when it is offered a record that does not fit what it knows. It may refuse it
+// meanwhile, as nobody's fault.
+func learnsOfPartitions(t *testing.T, h Harness) {
+	h.needs(t, Growing)
+	h.CreateTopic(t, h.topic(), 2, 0)
+	s := open(t, h, publisher.Options{})
+	s.acknowledged(t, 0, publisher.Record{Topic: h.topic(), Partition: 1})
+	h.Grow(t, h.topic(), 5)
+	offer := func() {
+		if err := s.Produce(publisher.Record{Topic: h.topic(), Partition: 4}, token(1)); err != nil {
+			if fault := faultOf(t, err); fault.Class != publisher.Retriable {
+				t.Fatalf("%v, %v: want a retriable fault", fault, fault.Class)
+			}
+			return
+		}
+		s.awaitReports(t, 1, 1, func() {})
+	}
+	offer()
+	s.awaitNudging(t, "a record in a new partition", func() bool { return len(s.reports[token(1)]) > 0 }, offer)
+	if fault := s.outcome(t, 1); fault != nil {
+		t.Fatalf("%v, want an acknowledgement", fault)
+	}
+	if got := inPartition(h.Read(t, h.topic()), 4); len(got) != 1 {
+		t.Errorf("partition 4 has %d records, want 1", len(got))
+	}
+}
+
 func (s *session) describe(t *testing.T, name string) publisher.Described {
 	t.Helper()
 	s.Describe(name)

@@ -20,7 +20,12 @@ type Harness struct {
 	// CreateTopic creates a topic. maxMessageBytes is its max.message.bytes, or 0
 	// for the backend's default, which must be at least 100,000.
 	CreateTopic func(t testing.TB, topic string, partitions int32, maxMessageBytes int)
+	// Grow gives a topic more partitions, so that it has that many. nil: the backend
+	// cannot, see Lacks.
+	Grow func(t testing.TB, topic string, partitions int32)
 	// Read returns all records of a topic, by partition, then offset.
+	// Read returns all records of a topic that a consumer of committed records sees, by
+	// partition, then offset.
 	Read func(t testing.TB, topic string) []Record
 	// Now is the clock of the backend's record times.
 	Now func() time.Time
@@ -44,8 +49,17 @@ const (
 	Limits Ability = "limits"
 	// Descriptions: it tells a topic's max.message.bytes.
 	Descriptions Ability = "descriptions"
+	// Growing: a topic can gain partitions.
+	Growing Ability = "growing"
 	// Holding: it can leave requests unanswered.
 	Holding Ability = "holding"
+	// Transactions: it has transactional producers.
+	Transactions Ability = "transactions"
+	// Isolation: consumers of committed records do not see what was aborted.
+	Isolation Ability = "isolation"
+	// Fencing: the producer that took a transactional id last is the only one that may
+	// use it.
+	Fencing Ability = "fencing"
 )
 
 // Record is one record as a consumer sees it. Nil keys, values and header values
@@ -86,11 +100,18 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"a topic is described", describesTopic},
 		{"a topic's limit is described", describesLimit},
 		{"a missing topic is nobody's fault", describesMissingTopic},
+		{"a producer that knew fewer partitions learns of new ones", learnsOfPartitions},
 		{"a careful producer loses only the record that the broker rejects", carefulGoesOn},
 		{"a primed gap-less producer lets nothing pass a rejected record", gaplessStops},
 		{"what is purged may have been appended", purgeIsAmbiguous},
 		{"after Close records are refused and nothing is said", closedIsSilent},
 		{"Close while producing does no harm", closesWhileProducing},
+		{"what is committed is read, what is aborted is not", commitsOrAborts},
+		{"who takes the fence ends what earlier producers had open", takesTheFence},
+		{"the fence can be taken back", takesTheFenceBack},
+		{"a rejected record fails its whole transaction", rejectedFailsAll},
+		{"an abort waits for no report", abortPurges},
+		{"outside a transaction nothing is taken", refusesOutsideTransaction},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, newHarness(t)) })
 	}

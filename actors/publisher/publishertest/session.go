@@ -31,6 +31,7 @@ type session struct {
 	described map[string]publisher.Described
 	reports   map[publisher.Token][]*publisher.Fault
 	order     []publisher.Token // as reported
+	concluded []publisher.Concluded
 }
 
 func open(t *testing.T, h Harness, o publisher.Options) *session {
@@ -85,6 +86,8 @@ func (s *session) absorb(t *testing.T) {
 		case publisher.Reached:
 			s.reached++
 		case publisher.Unreached:
+		case publisher.Concluded:
+			s.concluded = append(s.concluded, m)
 		default:
 			t.Errorf("not a message of a producer: %#v", msg)
 		}
@@ -102,6 +105,8 @@ func numberOf(msg any) int {
 	case publisher.Reached:
 		return m.Producer
 	case publisher.Unreached:
+		return m.Producer
+	case publisher.Concluded:
 		return m.Producer
 	default:
 		return 0

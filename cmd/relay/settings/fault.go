@@ -69,7 +69,7 @@ var (
 	// the namespaces in which most do, so that a misspelled sasl.pasword is not
 	// shown in the very message that names it.
 	secretName = regexp.MustCompile(`pass|pwd|secret|token|credential|jaas|\.pem$|oauthbearer|sasl\.|ssl\.key|keystore`)
-	plainName  = regexp.MustCompile(`sasl\.(mechanisms?|username|kerberos\.(service\.name|principal))$|ssl\.keystore\.location$|ssl\.key\.location$`)
+	plainName  = regexp.MustCompile(`sasl\.(mechanisms?|username|kerberos\.(service\.name|principal))$|ssl\.keystore\.location$|ssl\.key\.location$|admin\.token\.file$`)
 )
 
 // secret tells whether the value of a setting, variable or Kafka property must

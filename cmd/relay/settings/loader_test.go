@@ -14,7 +14,7 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 )
 
-const all = settings.Table | settings.Brokers | settings.Relay | settings.Log
+const all = settings.Table | settings.Brokers | settings.Relay | settings.Admin | settings.Log
 
 // load reads a command line, variables and, when file is not empty, a file
 // relay.yaml with that content.
@@ -111,8 +111,8 @@ var faultCases = []struct {
 		`key-prefix "": must not be empty (from --key-prefix)`},
 	{"too many buckets", []string{"--bucket-count", "10001"}, nil, "",
 		`bucket-count: 10001 is not between 1 and 10000 (from --bucket-count)`},
-	{"a mode of a later version", []string{"--mode", "fenced"}, nil, "",
-		`mode "fenced": is not in this version, which has: ordered (from --mode)`},
+	{"a mode that there is not", []string{"--mode", "strict"}, nil, "",
+		`mode "strict": must be one of: ordered, fenced (from --mode)`},
 	{"a policy that does not exist", nil, []string{"RELAY_POISON=drop"}, "",
 		`poison "drop": must be one of: park, block, dead-letter (from RELAY_POISON)`},
 	{"letters without a topic", nil, []string{"RELAY_POISON=dead-letter"}, "",
@@ -145,8 +145,12 @@ var faultCases = []struct {
 		`RELAY_KAFKA (redacted): is set one property at a time, such as RELAY_KAFKA_SECURITY_PROTOCOL`},
 	{"a misspelled key", nil, nil, "leaseduration: 5s\n",
 		`leaseduration "5s": no such setting; the nearest is lease-duration (from relay.yaml:1)`},
-	{"a setting of a later version", nil, nil, "admin-addr: off\n",
-		`admin-addr "off": no such setting; the nearest is mode (from relay.yaml:1)`},
+	{"an address without a port", []string{"--admin-addr", "localhost"}, nil, "",
+		`admin-addr "localhost": must be host:port, such as 127.0.0.1:9464, or off (from --admin-addr)`},
+	{"a port by name", nil, nil, "admin-addr: :http\n",
+		`admin-addr ":http": its port must be a number from 0 to 65535 (from relay.yaml:1)`},
+	{"what looks like a token is not shown", nil, []string{"RELAY_ADMIN_TOKEN_FILES=/run/token"}, "",
+		`RELAY_ADMIN_TOKEN_FILES (redacted): no such variable; the nearest is RELAY_ADMIN_TOKEN_FILE`},
 	{"a key that is set twice", nil, nil, "region: here\n\nregion: there\n",
 		`region: is set in line 1 already (from relay.yaml:3)`},
 	{"a map where a value is wanted", nil, nil, "region: {name: here}\n", `region: must be one value (from relay.yaml:1)`},
@@ -173,7 +177,7 @@ func TestAFaultNamesSettingValueAndOrigin(t *testing.T) {
 }
 
 func TestAllFaultsAreReportedTogether(t *testing.T) {
-	_, err := load(t, all, []string{"--tabel", "x", "--mode=fenced"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
+	_, err := load(t, all, []string{"--tabel", "x", "--mode=strict"}, []string{"RELAY_BATCH_SIZE=many", "RELAY_KAFKA_RETRIES=1"},
 		"poll-interval: 5\nbacklog: 1\n")
 	for _, want := range []string{"8 settings are wrong", "--tabel", "mode", "batch-size", "kafka retries", "poll-interval", "backlog", "table: a table is required", "brokers: at least one"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

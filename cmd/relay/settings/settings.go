@@ -3,9 +3,11 @@ package settings
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/kafka"
+	"github.com/bucketbrigade/relay/telemetry"
 )
 
 // Settings is everything that can be set by name.
@@ -16,9 +18,19 @@ type Settings struct {
 	Region   string // empty: the SDK's chain decides
 	Endpoint string // DynamoDB's address, for emulators; empty: the region's
 
+	AdminAddr      string // host:port, or AdminOff
+	AdminTokenFile string // empty: no token is asked for
+	Pprof          bool
+	MetricsName    string
+	// MetricsInterval is Relay.MetricsInterval when there are metrics to be read.
+	MetricsInterval time.Duration
+
 	LogLevel  string // trace, debug, info, warn, error
 	LogFormat string // auto, console, json
 }
+
+// AdminOff as AdminAddr: there is no admin address.
+const AdminOff = "off"
 
 // Group is a set of settings that belong together; groups combine with |.
 type Group uint8
@@ -28,6 +40,7 @@ const (
 	Table     Group = 1 << iota // where the outbox is and how it is reached
 	Brokers                     // where Kafka is and how it is reached
 	Relay                       // how a relay works
+	Admin                       // how a relay shows itself
 	Log                         // what a long-running command logs
 	Simulated                   // what a simulation tries; each is of another group too
 )
@@ -49,7 +62,11 @@ const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; rep
 
 // Defaults are the settings when nothing is set.
 func Defaults() Settings {
-	return Settings{Relay: relay.Config{}.WithDefaults(), LogLevel: "info", LogFormat: "auto"}
+	return Settings{
+		Relay:     relay.Config{}.WithDefaults(),
+		AdminAddr: "127.0.0.1:9464", MetricsName: telemetry.DefaultMetricsName, MetricsInterval: 30 * time.Second,
+		LogLevel: "info", LogFormat: "auto",
+	}
 }
 
 // table lists all settings but kafka, in the order in which people read them,
@@ -69,10 +86,11 @@ func (s *Settings) table() []setting {
 		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
 			required: "at least one broker is required"},
 
-		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered}, "fenced"), doc: "how records are kept in order: ordered"},
-		{name: "poison", group: Relay, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}),
+		{name: "mode", group: Relay, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
+		{name: "transactional-id-prefix", group: Relay, value: Text(&c.TransactionalIDPrefix), doc: "begins the ids of fenced mode; unset: outbox-{region}-{table}-{key-prefix}"},
+		{name: "poison", group: Relay | Simulated, value: Choice(&c.Poison, []relay.PoisonPolicy{relay.PoisonPark, relay.PoisonBlock, relay.PoisonDeadLetter}),
 			doc: "what becomes of a record rejected for its own sake: park, block or dead-letter"},
-		{name: "poison-after", group: Relay, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
+		{name: "poison-after", group: Relay | Simulated, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
 		{name: "dead-letter-topic", group: Relay, value: OptionalText(&c.DeadLetterTopic), doc: "where dead-letter sends records; must exist"},
 		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
 		{name: "batch-size", group: Relay | Simulated, value: Count(&c.BatchSize), doc: "rows of one fetch"},
@@ -83,9 +101,16 @@ func (s *Settings) table() []setting {
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
 		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
+		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
+
+		{name: "admin-addr", group: Admin, value: Address(&s.AdminAddr), doc: "where probes, metrics, status and page are served; port 0: a free one, which is logged; off: nowhere"},
+		{name: "admin-token-file", group: Admin, value: Text(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
+		{name: "pprof", group: Admin, value: Switch(&s.Pprof), doc: "serve /debug/pprof there"},
+		{name: "metrics-name", group: Admin, value: Text(&s.MetricsName), doc: "the outbox's name in metrics, as attribute outbox.name"},
+		{name: "metrics-interval", group: Admin, value: Duration(&s.MetricsInterval), doc: "between samples of the backlog, by the owner of bucket 0"},
 
 		{name: "log-level", group: Log, value: Choice(&s.LogLevel, []string{"trace", "debug", "info", "warn", "error"}), doc: "trace, debug, info, warn or error"},
 		{name: "log-format", group: Log, value: Choice(&s.LogFormat, []string{"auto", "console", "json"}), doc: "console, json, or auto: console on a terminal"},

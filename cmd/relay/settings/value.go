@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -73,6 +74,21 @@ func whole(field *int, least int) Value {
 		}
 		return n, nil
 	}, strconv.Itoa}
+}
+
+// Sequence fills the number of a row, 1 or more; the leading zeros of a sort key do
+// no harm.
+func Sequence(field *int64) Value {
+	return parsed[int64]{field, "number", ParseSequence, func(n int64) string { return strconv.FormatInt(n, 10) }}
+}
+
+// ParseSequence is the number of a row that a text names.
+func ParseSequence(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, errors.New("must be the number of a row, 1 or more")
+	}
+	return n, nil
 }
 
 // Number fills a positive number, whole or not, up to a limit.
@@ -223,6 +239,24 @@ func URL(field *string) Value {
 			return "", errors.New("must be an address such as http://localhost:8000")
 		case u.User != nil:
 			return "", errors.New("must not contain credentials, which come from the SDK's chain")
+		}
+		return text, nil
+	}, asIs}
+}
+
+// Address fills a host and port to listen on, such as 127.0.0.1:9464, or AdminOff.
+// An empty host means all of the machine's.
+func Address(field *string) Value {
+	return parsed[string]{field, "address", func(text string) (string, error) {
+		if text == AdminOff {
+			return text, nil
+		}
+		_, port, err := net.SplitHostPort(text)
+		if err != nil {
+			return "", errors.New("must be host:port, such as 127.0.0.1:9464, or " + AdminOff)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+			return "", errors.New("its port must be a number from 0 to 65535")
 		}
 		return text, nil
 	}, asIs}

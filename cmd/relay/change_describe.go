@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// describeRequest says what a request of an operator is about, for --dry-run and for
+// the end of a command.
+func describeRequest(schema outbox.Schema, r store.Request) requestDocument {
+	d := requestDocument{Request: r.RequestName(), Bucket: r.ConcernsBucket(), PartitionKey: schema.ParkedKey(r.ConcernsBucket())}
+	switch r := r.(type) {
+	case store.SetAside:
+		d.SortKey = markerSortKey(r.Marker.KeyID, r.Marker.Topic)
+		d.Does = "set aside " + markerText(r.Marker) + inBucket(r.Bucket)
+		d.Effect = fmt.Sprintf("put unless it exists: %s %d, %s %s", outbox.AttrParkedAtUtc, r.Marker.ParkedAt, outbox.AttrReason, strconv.Quote(r.Marker.Reason))
+		if r.Marker.RetryAt != 0 {
+			d.Does += ", and ask for its retry"
+		}
+	case store.AskRetry:
+		d.SortKey = markerSortKey(r.KeyID, r.Topic)
+		d.Does = "ask for a retry of " + markerText(store.Marker{KeyID: r.KeyID, Topic: r.Topic}) + inBucket(r.Bucket)
+		d.Effect = fmt.Sprintf("if it exists, set %s to %d", outbox.AttrRetryAtUtc, r.At)
+	case store.DiscardParked:
+		d.SortKey = outbox.ParkedRowSortKey(r.KeyID, r.Sequence)
+		d.Does = fmt.Sprintf("discard row %d of key %s%s", r.Sequence, r.KeyID, inBucket(r.Bucket))
+		d.Effect = "delete if it exists"
+	case store.MoveUnreadable:
+		d.SortKey = outbox.ParkedRowSortKey(r.Marker.KeyID, r.Sequence)
+		d.Does = fmt.Sprintf("move row %d, which cannot be read, aside under key %s%s", r.Sequence, r.Marker.KeyID, inBucket(r.Bucket))
+		d.Effect = fmt.Sprintf("moved here from %s, if it is as it was read, with its marker", schema.MessagesKey(r.Bucket))
+	case store.Ring:
+		d.PartitionKey, d.SortKey = schema.CoordinationKey(), outbox.LeaseSortKey(r.Bucket)
+		d.Does = fmt.Sprintf("tell the owner of bucket %d", r.Bucket)
+		d.Effect = fmt.Sprintf("set %s to %d", outbox.AttrAttention, r.At)
+	default:
+		d.Does, d.Effect = r.RequestName()+inBucket(d.Bucket), fmt.Sprintf("%+v", r)
+	}
+	return d
+}
+
+func inBucket(bucket int) string { return fmt.Sprintf(" in bucket %d", bucket) }
+
+func markerSortKey(keyID, topic string) string {
+	if keyID != "" {
+		return outbox.ParkedKeySortKey(keyID)
+	}
+	return outbox.ParkedTopicSortKey(topic)
+}
+
+// markerText names what a marker stands for.
+func markerText(m store.Marker) string {
+	switch {
+	case m.KeyID == "":
+		return "all of topic " + legible(m.Topic)
+	case m.Topic == "":
+		return "key " + m.KeyID
+	default:
+		return fmt.Sprintf("key %s of topic %s", m.KeyID, legible(m.Topic))
+	}
+}
+
+// legible is a text of the table as a terminal may show it: quoted when something in it
+// would not be seen, or would be obeyed.
+func legible(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}

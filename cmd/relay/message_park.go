@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// messagePark sets aside one row with its key, or a whole topic.
+type messagePark struct {
+	app      *app
+	bucket   int
+	sequence int64
+	topic    string
+	reason   string
+	consent  consent
+	output   format
+
+	ofTopic bool // the topic was given, not a row
+}
+
+// operatorsReason is the reason when none is given.
+const operatorsReason = "set aside by an operator"
+
+// maxTopicBytes is what a topic's marker has for it in its sort key. Kafka's limit is 249.
+const maxTopicBytes = 1024 - len(outbox.ParkedTopicSortKeyPrefix)
+
+func newMessagePark(a *app) *cobra.Command {
+	c := &messagePark{app: a, reason: operatorsReason}
+	return a.command(spec{
+		use:   "park --bucket N --sequence S | --topic TOPIC",
+		short: "Sets aside a waiting row with all rows of its key, or a whole topic",
+		long: "Sets aside a waiting row with all rows of its topic and key, those in front of it and those to\n" +
+			"come too, so that their order is kept; other keys go on. A row without a key goes alone. With\n" +
+			"--topic, all rows of a topic, in every bucket. The relays move the rows, within a lease renew\n" +
+			"interval; a row that cannot be read is moved by this command. relay parked shows what is set\n" +
+			"aside, and relay parked retry has it delivered.",
+		example: "  relay message park --table orders --bucket 3 --sequence 42 --reason 'customer 7 sends nonsense'\n" +
+			"  relay message park --table orders --topic orders.plcaed --reason mistyped",
+		groups: settings.Table,
+		arguments: append([]settings.Argument{
+			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket of the row, from 0"},
+			{Name: "sequence", Value: settings.Sequence(&c.sequence), Doc: "number of the row in its bucket"},
+			{Name: "topic", Value: settings.Text(&c.topic), Doc: "topic to be set aside as a whole"},
+			{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown to whoever looks, so no content"},
+			outputArgument(&c.output),
+		}, consentArguments(&c.consent)...),
+		check: c.check,
+		run:   c.run,
+	})
+}
+
+func (c *messagePark) check(positional []string, given func(string) bool) []settings.Fault {
+	faults := noPositional(positional, given)
+	c.ofTopic = given("topic")
+	ofRow := given("bucket") && given("sequence")
+	partly := given("bucket") != given("sequence")
+	if partly || c.ofTopic == ofRow {
+		faults = append(faults, settings.Fault{Setting: "--bucket", Detail: ": give --bucket and --sequence of a row, or --topic"})
+	}
+	return faults
+}
+
+func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
+	s := &loaded.Settings
+	if err := checkBucket(s, c.bucket); err != nil {
+		return err
+	}
+	if c.ofTopic && (strings.TrimSpace(c.topic) == "" || len(c.topic) > maxTopicBytes) {
+		return usageErrorf("--topic %q: must not be blank, and have %d bytes at most", c.topic, maxTopicBytes)
+	}
+	client, err := c.app.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	d, err := c.change(ctx, client, s)
+	if err != nil {
+		return advised(err, s)
+	}
+	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
+	if c.ofTopic {
+		return c.topicChange(s), nil
+	}
+	reply := client.Do(ctx, store.ReadRow{Bucket: c.bucket, Sequence: c.sequence})
+	if reply.Class != store.Done {
+		return change{}, fmt.Errorf("read row %d of bucket %d: %w", c.sequence, c.bucket, reply.Err)
+	}
+	read := reply.Result.(store.RowRead)
+	if read.Item == nil {
+		return change{}, fmt.Errorf("bucket %d has no row %d that waits", c.bucket, c.sequence)
+	}
+	return c.rowChange(client.Schema(), read), nil
+}
+
+// topicChange sets the topic aside in every bucket. Each owner is told as soon as its
+// bucket is done.
+func (c *messagePark) topicChange(s *settings.Settings) change {
+	at := c.app.ticks()
+	d := change{question: fmt.Sprintf("set aside all of topic %s, in %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"))}
+	for bucket := range s.Relay.BucketCount {
+		d.requests = append(d.requests,
+			store.SetAside{Bucket: bucket, Marker: store.Marker{Topic: c.topic, Reason: c.reason, ParkedAt: at}},
+			store.Ring{Bucket: bucket, At: at})
+	}
+	return d
+}
+
+// rowChange has the owner move a row that can be read, with all of its key: the owner
+// alone knows what is on its way to the broker. Nobody but the command can move a row
+// that cannot be read.
+func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead) change {
+	at := c.app.ticks()
+	marker := store.Marker{Reason: c.reason, ParkedAt: at}
+	d := change{facts: c.app.rowFacts(c.bucket, asideRow{sequence: c.sequence, row: read.Row, fault: read.Malformed})}
+	var first store.Request
+	if read.Malformed != nil {
+		marker.KeyID, marker.Topic = schema.ParkedIdentity(read.Item)
+		first = store.MoveUnreadable{Bucket: c.bucket, Sequence: c.sequence, Item: read.Item, Marker: marker, Token: uuid.NewString()}
+		d.question = fmt.Sprintf("move row %d, which cannot be read, aside under key %s", c.sequence, marker.KeyID)
+	} else {
+		m := &read.Row.Message
+		marker.KeyID, marker.Topic = outbox.ParkedKeyID(m), m.Topic
+		first = store.SetAside{Bucket: c.bucket, Marker: marker}
+		d.question = fmt.Sprintf("set aside all rows of %s", markerText(marker))
+		if m.Key == nil {
+			d.question = fmt.Sprintf("set aside row %d, which has no key, alone", c.sequence)
+		}
+	}
+	d.requests = []store.Request{first, store.Ring{Bucket: c.bucket, At: at}}
+	return d
+}

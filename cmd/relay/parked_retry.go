@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// parkedRetry asks the owners of buckets to deliver what is set aside.
+type parkedRetry struct {
+	app     *app
+	keyIDs  []string
+	all     bool
+	topic   string
+	consent consent
+	output  format
+}
+
+func newParkedRetry(a *app) *cobra.Command {
+	c := &parkedRetry{app: a}
+	return a.command(spec{
+		use:   "retry KEYID... | --all | --topic TOPIC",
+		short: "Has keys that are set aside delivered, in order, before newer rows of theirs",
+		long: "Has keys that are set aside delivered by the relays that own their buckets: the rows of each in\n" +
+			"order, before newer ones. A row that is rejected again ends the retry, and nothing is lost. With\n" +
+			"--all every key, except those of a topic that is set aside as a whole; with --topic such a topic.\n" +
+			"Relays learn of it within a lease renew interval; relay parked list shows how far they are.",
+		example: "  relay parked retry --table orders 5d41402abc4b2a76b9719d911017c592\n" +
+			"  relay parked retry --table orders --all --yes",
+		groups: settings.Table,
+		arguments: append([]settings.Argument{
+			{Name: "all", Value: settings.Switch(&c.all), Doc: "every key that is set aside"},
+			{Name: "topic", Value: settings.Text(&c.topic), Doc: "a topic that is set aside as a whole"},
+			outputArgument(&c.output),
+		}, consentArguments(&c.consent)...),
+		check: c.check,
+		run:   c.run,
+	})
+}
+
+func (c *parkedRetry) check(positional []string, given func(string) bool) []settings.Fault {
+	c.keyIDs = slices.Compact(slices.Sorted(slices.Values(positional)))
+	forms := 0
+	for _, isGiven := range []bool{len(positional) > 0, given("all"), given("topic")} {
+		if isGiven {
+			forms++
+		}
+	}
+	faults := checkKeyIDs(c.keyIDs...)
+	if forms != 1 {
+		faults = append(faults, settings.Fault{Setting: "KEYID", Detail: ": give key ids, --all or --topic, one of the three"})
+	}
+	return faults
+}
+
+func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
+	s := &loaded.Settings
+	client, err := c.app.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	found, err := readAside(ctx, client, s)
+	if err != nil {
+		return advised(err, s)
+	}
+	chosen, passedOver := c.choose(found)
+	if c.topic != "" && len(chosen) == 0 {
+		return fmt.Errorf("topic %s is not set aside as a whole", legible(c.topic))
+	}
+	strays, err := c.findStrays(ctx, client, s, chosen)
+	if err != nil {
+		return advised(err, s)
+	}
+	if err := c.app.carryOut(ctx, client, c.change(append(chosen, strays...), passedOver), c.consent, c.output); err != nil {
+		return advised(err, s)
+	}
+	if c.all {
+		return found.unreadableFault()
+	}
+	return nil
+}
+
+// choose picks the markers to be retried. What --all leaves out are keys of topics that
+// are set aside as a whole: delivering them would undo what somebody has paused.
+func (c *parkedRetry) choose(found aside) (chosen []asideMarker, passedOver int) {
+	type topicOfBucket struct {
+		bucket int
+		topic  string
+	}
+	whole := map[topicOfBucket]bool{}
+	for _, m := range found.markers {
+		at := topicOfBucket{m.bucket, m.Topic}
+		switch {
+		case c.topic != "":
+			if m.KeyID == "" && m.Topic == c.topic {
+				chosen = append(chosen, m)
+			}
+		case m.KeyID == "":
+			whole[at] = true // topics come before the keys of their bucket
+		case c.all && whole[at]:
+			passedOver++
+		case c.all || slices.Contains(c.keyIDs, m.KeyID):
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen, passedOver
+}
+
+// findStrays looks for the key ids that have no marker: their rows may be there, and
+// get one. Ids that nothing is set aside under are an error, before anything is sent.
+func (c *parkedRetry) findStrays(ctx context.Context, client *store.Client, s *settings.Settings, chosen []asideMarker) ([]asideMarker, error) {
+	var strays []asideMarker
+	var missing []string
+	for _, id := range c.keyIDs {
+		if slices.ContainsFunc(chosen, func(m asideMarker) bool { return m.KeyID == id }) {
+			continue
+		}
+		places, err := findKey(ctx, client, s, id, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(places) == 0 {
+			missing = append(missing, id)
+		}
+		for _, p := range places {
+			m := store.Marker{KeyID: id}
+			if p.marker != nil { // written since
+				m = *p.marker
+			} else {
+				m.Topic = p.rows[0].row.Message.Topic
+			}
+			strays = append(strays, asideMarker{p.bucket, m})
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("not set aside, so that nothing was asked for: %s", strings.Join(missing, ", "))
+	}
+	return strays, nil
+}
+
+// strayReason is the reason of a marker that was missing.
+const strayReason = "its marker was missing"
+
+// change asks for each retry first, and then tells each owner, once: an owner that is
+// told before everything is written might look too early.
+func (c *parkedRetry) change(chosen []asideMarker, passedOver int) change {
+	at := c.app.ticks()
+	d := change{question: fmt.Sprintf("have %s delivered", counted(len(chosen), "key"))}
+	if c.topic != "" {
+		d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(chosen), "bucket"))
+	}
+	if passedOver > 0 {
+		d.facts = append(d.facts, fmt.Sprintf("not among them: %s of topics that are set aside as a whole, see --topic", counted(passedOver, "key")))
+	}
+	var buckets []int
+	for _, m := range chosen {
+		buckets = append(buckets, m.bucket)
+		if m.ParkedAt == 0 { // a stray
+			m.Reason, m.ParkedAt, m.RetryAt = strayReason, at, at
+			d.facts = append(d.facts, fmt.Sprintf("%s%s: rows without a marker", markerText(m.Marker), inBucket(m.bucket)))
+			d.requests = append(d.requests, store.SetAside{Bucket: m.bucket, Marker: m.Marker})
+			continue
+		}
+		d.facts = append(d.facts, fmt.Sprintf("%s%s, set aside %s ago: %s", markerText(m.Marker), inBucket(m.bucket), c.app.age(m.ParkedAt), legible(m.Reason)))
+		d.requests = append(d.requests, store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: at})
+	}
+	slices.Sort(buckets)
+	for _, bucket := range slices.Compact(buckets) {
+		d.requests = append(d.requests, store.Ring{Bucket: bucket, At: at})
+	}
+	return d
+}
+
+// counted is a number and its noun: 1 key, 2 keys.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

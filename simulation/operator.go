@@ -1,0 +1,133 @@
+package simulation
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// operators are people who look after an outbox. They change what is set aside, and
+// ring for the owner of the bucket afterwards: as two requests, with time between
+// them.
+func (f *fleet) operators() {
+	f.every(KeyParked, func(s source) {
+		b := s.IntN(f.o.Buckets)
+		if rows := f.checker.rowsOf[b]; len(rows) > 0 {
+			i := f.checker.rows[rowName{b, rows[s.IntN(len(rows))]}]
+			m := f.writers.committed[i].message
+			f.operate(b, s, store.SetAside{Bucket: b, Marker: store.Marker{
+				KeyID: outbox.ParkedKeyID(&m), Topic: m.Topic, Reason: "operator", ParkedAt: f.ticks(),
+			}})
+		}
+	})
+	f.every(TopicParked, func(s source) {
+		topic := topics[s.IntN(len(topics))].name
+		for b := range f.o.Buckets {
+			f.operate(b, s, store.SetAside{Bucket: b, Marker: store.Marker{Topic: topic, Reason: "operator", ParkedAt: f.ticks()}})
+		}
+	})
+	f.every(RetryAsked, func(s source) {
+		for _, m := range f.markers() {
+			if s.chance(0.5) {
+				f.operate(m.bucket, s, store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: f.ticks()})
+			}
+		}
+	})
+	f.every(RowDiscarded, func(s source) {
+		if rows := f.asideRows(); len(rows) > 0 {
+			f.discard(rows[s.IntN(len(rows))], s)
+		}
+	})
+}
+
+func (f *fleet) ticks() store.Ticks { return store.Instant{Wall: epoch + f.now}.Ticks() }
+
+// operate does one thing to a bucket, and rings soon after.
+func (f *fleet) operate(b int, s source, r store.Request) store.Reply {
+	reply := f.net.client.Do(context.Background(), r)
+	f.record("operator", operatorActed, applied{r.RequestName(), reply.Class, r})
+	f.writers.open++ // the run is not over before the bell has rung
+	f.At(s.between(0, 3*time.Second), func() {
+		f.writers.open--
+		ring := store.Ring{Bucket: b, At: f.ticks()}
+		rung := f.net.client.Do(context.Background(), ring)
+		f.record("operator", operatorActed, applied{ring.RequestName(), rung.Class, ring})
+	})
+	return reply
+}
+
+// discard throws one row that is set aside away.
+func (f *fleet) discard(row asideRow, s source) {
+	r := store.DiscardParked{Bucket: row.bucket, KeyID: row.keyID, Sequence: row.sequence}
+	if f.operate(row.bucket, s, r).Class != store.Done {
+		return
+	}
+	c := f.checker
+	c.catchUp()
+	c.aside[row.bucket].remove(row.keyID, row.sequence)
+	if i, known := c.rows[rowName{row.bucket, row.sequence}]; known {
+		c.discarded[i] = true
+	}
+}
+
+// retryAll asks for a retry of all that is set aside.
+func (f *fleet) retryAll() {
+	for _, m := range f.markers() {
+		f.operate(m.bucket, f.rand, store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: f.ticks()})
+	}
+}
+
+// bucketMarker is a marker of a bucket.
+type bucketMarker struct {
+	bucket int
+	store.Marker
+}
+
+// asideRow is one row that is set aside.
+type asideRow struct {
+	bucket   int
+	keyID    string
+	sequence int64
+}
+
+// markers are all that are in the table, with what names them.
+func (f *fleet) markers() []bucketMarker {
+	var markers []bucketMarker
+	f.parkedItems(func(b int, sortKey string) {
+		if topic, is := strings.CutPrefix(sortKey, outbox.ParkedTopicSortKeyPrefix); is {
+			markers = append(markers, bucketMarker{b, store.Marker{Topic: topic}})
+		}
+		if keyID, is := strings.CutPrefix(sortKey, outbox.ParkedKeySortKeyPrefix); is {
+			markers = append(markers, bucketMarker{b, store.Marker{KeyID: keyID}})
+		}
+	})
+	return markers
+}
+
+// asideRows are all rows that are set aside.
+func (f *fleet) asideRows() []asideRow {
+	var rows []asideRow
+	f.parkedItems(func(b int, sortKey string) {
+		if keyID, sequence, err := outbox.ParseParkedRow(sortKey); err == nil {
+			rows = append(rows, asideRow{b, keyID, sequence})
+		}
+	})
+	return rows
+}
+
+// parkedItems goes through the sort keys of all parked partitions, in the table's
+// order.
+func (f *fleet) parkedItems(visit func(bucket int, sortKey string)) {
+	for _, item := range f.db.Items(f.schema.Table) {
+		digits, parked := strings.CutPrefix(item[f.schema.PartitionKey].(*types.AttributeValueMemberS).Value, f.schema.KeyPrefix+"#PARKED#")
+		if b, err := strconv.Atoi(digits); parked && err == nil {
+			visit(b, item[f.schema.SortKey].(*types.AttributeValueMemberS).Value)
+		}
+	}
+}
