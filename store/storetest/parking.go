@@ -201,7 +201,10 @@ var parkingCases = []testCase{
 		asked.RetryAt = parkingNoon + 2
 		p.do(store.EndRetry{Tenure: parkingTenure, Marker: asked, Reason: "no", Attempts: 4, Token: uuid.NewString()}, store.Done)
 		p.wantRows(p.lease, p.marker(item{"Reason": str("no"), "Attempts": num("4")}))
-		p.do(store.Unmark{Tenure: parkingTenure, Marker: knownMarker, Token: uuid.NewString()}, store.Done)
+		p.refused(store.Unmark{Tenure: parkingTenure, Marker: knownMarker, Token: uuid.NewString()}, store.MarkerRefused)
+		failed := knownMarker
+		failed.Attempts = 4
+		p.do(store.Unmark{Tenure: parkingTenure, Marker: failed, Token: uuid.NewString()}, store.Done)
 		p.do(store.AskRetry{Bucket: 3, KeyID: parkedKey, At: parkingNoon + 3}, store.Refused)
 		p.wantRows(p.lease)
 	})},
