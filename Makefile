@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration storm simulate explore mutants lint fuzz bench build services
+.PHONY: help demo test race integration memory storm simulate explore mutants lint fuzz bench build services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -26,7 +26,8 @@ race: ## Runs the whole suite under the race detector
 # are, and left running. All that the tests say is shown, but for the names of
 # passed subtests: it has the figures of the fleet, of its events, and of the
 # throughput. Four events happen at once, to fleets that wait most of the time.
-# INTEGRATION_OUTAGE=60s has the only broker away for a whole minute.
+# INTEGRATION_OUTAGE=60s has the only broker away for a whole minute. RUN=TestFleet
+# runs one test.
 integration: SHELL := bash
 integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	@set -eo pipefail; \
@@ -40,7 +41,10 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 		INTEGRATION_KAFKA=$$(scripts/services jars); export INTEGRATION_KAFKA; \
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
-	go test -v -tags integration -count=1 -parallel 4 -timeout 15m ./integration/... | awk '!/^ *(===|    --- PASS)/'
+	go test -v -tags integration -count=1 -parallel 4 -timeout 15m $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
+
+memory: ## Measures the memory of a relay with a million rows waiting; takes some minutes
+	INTEGRATION_MEMORY_ROWS=$(or $(ROWS),1000000) $(MAKE) integration RUN=TestMemory
 
 # The seeds draw fleets of one to five relays with settings of their own. The end
 # says what was seen, and how fast.

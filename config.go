@@ -176,6 +176,14 @@ func (c Config) transactionalIDPrefix() string {
 	return fmt.Sprintf("outbox-%s-%s-%s", c.Region, c.Table, c.KeyPrefix)
 }
 
+// letterTopic is the dead-letter topic, if the policy needs one.
+func (c Config) letterTopic() string {
+	if c.Poison != PoisonDeadLetter {
+		return ""
+	}
+	return c.DeadLetterTopic
+}
+
 func (c Config) schema() outbox.Schema {
 	return outbox.Schema{
 		Table:        c.Table,

@@ -38,6 +38,30 @@ func TestRunWithoutItsTable(t *testing.T) {
 	})
 }
 
+// A relay that is to send letters and has no topic for them does not begin: it takes
+// no share, and ends with an error that names the topic.
+func TestRunWithoutItsDeadLetterTopic(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db := newTable(t)
+		cfg := config(db, newBroker())
+		cfg.Poison, cfg.DeadLetterTopic = relay.PoisonDeadLetter, missingTopic
+		err := run(t, cfg).endsWith(relay.ErrDeadLetterTopic)
+		if !strings.Contains(err.Error(), missingTopic) {
+			t.Errorf("got %v", err)
+		}
+		if items := db.Items(schema.Table); len(items) > 0 {
+			t.Errorf("it has written %v", items)
+		}
+		cfg.Poison = relay.PoisonPark
+		r := run(t, cfg) // without the policy, the topic does not matter
+		<-time.After(time.Minute)
+		if !r.Status().Ready() {
+			t.Errorf("got %+v", r.Status())
+		}
+		r.stop()
+	})
+}
+
 // Case K-03: a message that was written with another bucket count ends Run with an
 // error that names both; nothing of its bucket is published or deleted, and the
 // relay hands everything back.

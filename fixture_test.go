@@ -38,6 +38,9 @@ func config(db store.API, b *broker) relay.Config {
 	return relay.Config{Table: schema.Table, DynamoDB: db, Coordination: db, Producers: b}
 }
 
+// missingTopic is one that the broker does not have.
+const missingTopic = "nowhere"
+
 // broker takes every record, and acknowledges it unless it is told to hold its
 // answers back. It is a publisher.Factory.
 type broker struct {
@@ -120,7 +123,13 @@ func (p producer) Produce(r publisher.Record, token publisher.Token) error {
 }
 
 func (p producer) Describe(topic string) {
-	p.sink(publisher.Described{Producer: p.number, Topic: topic, Partitions: 4})
+	described := publisher.Described{Producer: p.number, Topic: topic, Partitions: 4}
+	if topic == missingTopic {
+		described = publisher.Described{Producer: p.number, Topic: topic, Fault: &publisher.Fault{
+			Class: publisher.Retriable, Code: publisher.CodeUnknownTopic, Text: "there is no such topic",
+		}}
+	}
+	p.sink(described)
 }
 
 func (p producer) Purge() {}

@@ -29,6 +29,8 @@ var (
 	// ErrTable: at the start, the table did not exist, had other key attributes,
 	// or refused our credentials. It wraps what the store says.
 	ErrTable = coordinator.ErrTable
+	// ErrDeadLetterTopic: at the start, the dead-letter topic did not exist. Create it.
+	ErrDeadLetterTopic = coordinator.ErrDeadLetterTopic
 	// ErrReplaced: another process runs under our RelayID. Give each its own.
 	ErrReplaced = coordinator.ErrReplaced
 	// ErrBroken: the coordinator died of a broken invariant. Leases lapse; start
@@ -167,6 +169,7 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 			Buckets:         c.BucketCount,
 			MessageIDHeader: c.MessageIDHeader,
 			PositionHeaders: c.PositionHeaders,
+			DeadLetterTopic: c.letterTopic(),
 			Fencing:         c.fencing(),
 		},
 	}

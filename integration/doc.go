@@ -9,6 +9,7 @@
 //	INTEGRATION_BROKERS    Kafka's bootstrap servers, comma separated
 //	INTEGRATION_RELAY     path of the relay binary under test
 //	INTEGRATION_KAFKA     folder of Apache Kafka's jars, for tests with brokers of their own
+//	INTEGRATION_MEMORY_ROWS    how many rows wait when memory is measured; `make memory` sets it
 //	INTEGRATION_OUTAGE    how long a broker is away, such as 60s; 20s when it is not set
 //
 // What is held where:
@@ -24,6 +25,7 @@
 //	limit_test.go        a record that its topic does not take, by poison policy
 //	fatal_test.go        how soon other buckets publish after a fatal error
 //	growth_test.go       a topic that gains partitions
+//	memory_test.go       what a relay has resident with many rows waiting
 //	refusal_test.go      what ends a relay: its exit code, and its words
 //	store_test.go        the table's conformance suite, on the emulator
 //	kafka_test.go        the producers' conformance suite, on Apache Kafka

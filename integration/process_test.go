@@ -45,10 +45,16 @@ type process struct {
 // environment. name tells the processes of a test apart.
 func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
+	return startWith(t, name, nil, args...)
+}
+
+// startWith is start with further variables in the relay's environment.
+func startWith(t testing.TB, name string, environ []string, args ...string) *process {
+	t.Helper()
 	binary := setting(t, "INTEGRATION_RELAY", "build it and name it: make build && export INTEGRATION_RELAY=$PWD/bin/relay")
 	cmd := exec.Command(binary, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true"}, environ...)
 	return launch(t, name, cmd)
 }
 

@@ -97,9 +97,9 @@ func (c *checker) asideWriteOf(r store.Request) (t asideWrite, is bool) {
 func (c *checker) isStill(bucket int, m store.Marker) bool {
 	is := c.marker(bucket, m)
 	retryAt, asked := is.ticks(outbox.AttrRetryAtUtc)
-	attempts, counted := is[outbox.AttrAttempts]
+	attempts, _ := is.ticks(outbox.AttrAttempts)
 	return is[outbox.AttrParkedAtUtc] == number(m.ParkedAt) && asked == (m.RetryAt != 0) && retryAt == m.RetryAt &&
-		(m.KeyID == "" || attempts == number(int64(m.Attempts)) || !counted && m.Attempts == 0)
+		(m.KeyID == "" || int(attempts) == m.Attempts)
 }
 
 // transacted checks a transaction around the instant at which it is applied: it

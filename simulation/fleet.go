@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/coordinator"
@@ -127,6 +128,10 @@ func (f *fleet) bootNamed(name, relay string) *process {
 }
 
 func (f *fleet) config(p *process) coordinator.Config {
+	letters := ""
+	if f.o.Poison == relay.PoisonDeadLetter {
+		letters = letterTopic
+	}
 	return coordinator.Config{
 		Relay: p.relay, Mode: "ordered", BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
@@ -139,7 +144,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 			MaxClockSkew: f.o.MaxClockSkew,
 		},
 		Publisher: publisher.Config{
-			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter,
+			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter, DeadLetterTopic: letters,
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err

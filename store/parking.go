@@ -168,7 +168,7 @@ func (c *Client) movedRow(bucket int, item map[string]types.AttributeValue, sort
 		ConditionExpression:      aws.String("attribute_not_exists(#pk)"),
 		ExpressionAttributeNames: map[string]string{"#pk": c.schema.PartitionKey},
 	}
-	if id, named := item[outbox.AttrMessageId]; named { // one that cannot be read may have none
+	if id := item[outbox.AttrMessageId]; id != nil {
 		put.ConditionExpression = aws.String("attribute_not_exists(#pk) OR #id = :id")
 		put.ExpressionAttributeNames["#id"] = outbox.AttrMessageId
 		put.ExpressionAttributeValues = values{":id": id}

@@ -60,7 +60,9 @@ func failureClasses() []string {
 	return []string{"rejected", "retriable", "ambiguous", "fatal", "fenced"}
 }
 
-func wakeupCauses() []string { return []string{"poll", "notification", "full batch", "attention", "retry"} }
+func wakeupCauses() []string {
+	return []string{"poll", "notification", "full batch", "attention", "retry"}
+}
 
 // zero makes all counters appear, so that a rate is right from the first event
 // on and an alert can tell "never" from "not measured".

@@ -39,11 +39,11 @@ type core struct {
 	condemned condemned
 	// unanswered is the transaction whose effect is not known; nil: none.
 	unanswered store.Request
+	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
+	refusedMove int64
 	// repeating: it was sent before, so that what ends this attempt says nothing of the
 	// one before.
-	repeating bool
-	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
-	refusedMove     int64
+	repeating       bool
 	lastTransaction uint64
 
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed

@@ -128,6 +128,16 @@ func (c *core) transacted(m actors.Replied) {
 	}
 }
 
+// moveRefused: rows are gone, or another message has one of their numbers where they
+// are to go, which only a counter that was set back brings about. The first time what
+// was read may be out of date; after that it stops the bucket.
+func (c *core) moveRefused(first int64) {
+	if c.refusedMove == first {
+		c.blockAt(first, "it, or a row close behind it, cannot be set aside: another message has its number there")
+	}
+	c.refusedMove = first
+}
+
 // repeated: a transaction of an earlier batch has taken effect, now or when it was sent
 // first. That is said; all else is read again.
 func (c *core) repeated(r store.Request) {
@@ -145,16 +155,6 @@ func (c *core) repeated(r store.Request) {
 	}
 	c.parked.known = false
 	c.proceed()
-}
-
-// moveRefused: rows are gone, or another message has one of their numbers where they
-// are to go, which only a counter that was set back brings about. The first time what
-// was read may be out of date; after that it stops the bucket.
-func (c *core) moveRefused(first int64) {
-	if c.refusedMove == first {
-		c.blockAt(first, "it, or a row close behind it, cannot be set aside: another message has its number there")
-	}
-	c.refusedMove = first
 }
 
 // takeAside takes the rows that are to be moved out of the solid ones. A row that

@@ -116,6 +116,8 @@ func (c *core) step(now actors.Instant, message any) []effect {
 		c.replied(m)
 	case publisher.Connected:
 		c.reached()
+	case publisher.Unusable:
+		c.unusable(m)
 	case publisher.Disconnected:
 		c.disconnected()
 	case bucket.Quiesced:
@@ -185,6 +187,14 @@ func (c *core) reached() {
 	c.connected = true
 	if c.state == starting && c.tableRead && c.round.token == 0 || c.away() && c.round.token == 0 {
 		c.beginRound()
+	}
+}
+
+// unusable: the dead-letter topic does not exist. A relay that has begun goes on:
+// the topic may come back, and its letters wait.
+func (c *core) unusable(m publisher.Unusable) {
+	if c.state == starting && !c.ready {
+		c.finish(fmt.Errorf("%w: topic %q: %w: create it, or choose another policy for rejected records", ErrDeadLetterTopic, m.Topic, m.Fault))
 	}
 }
 

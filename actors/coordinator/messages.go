@@ -17,6 +17,8 @@ var (
 	// ErrTable: the table cannot be used as the settings have it. It wraps what
 	// the store says.
 	ErrTable = errors.New("table cannot be used")
+	// ErrDeadLetterTopic: at the start there was no such topic.
+	ErrDeadLetterTopic = errors.New("dead-letter topic cannot be used")
 	// ErrReplaced: another process runs under our relay id, and began later.
 	ErrReplaced = errors.New("replaced by another process under the same relay id")
 )

@@ -14,8 +14,10 @@ type Config struct {
 	// Factory opens the producers. A publisher closes its own when it stops, also
 	// after a panic.
 	Factory Factory
-	// Listener is told Connected and Disconnected; nil: nobody is.
+	// Listener is told Connected, Disconnected and Unusable; nil: nobody is.
 	Listener *actor.PID
+	// DeadLetterTopic is looked for before the first Connected; empty: none is needed.
+	DeadLetterTopic string
 	// MessageIDHeader is the name of the header that carries the message id, in
 	// lower case, as the last header of each record. A caller's header of that very
 	// name is replaced. Default x-outbox-message-id. Protocol, section 6.

@@ -48,8 +48,9 @@ type core struct {
 	asked  []*topic // Invariant: the topics with a question under way, oldest first
 	asks   uint64   // number of the last question
 
-	budget budget
-	reach  reach
+	budget  budget
+	reach   reach
+	letters letters
 
 	fencing *fencing // nil in ordered mode
 }
@@ -132,6 +133,8 @@ func (c *core) internal(message any) {
 		if p := c.producer(m.producer); p != nil {
 			p.full, p.paused = false, false
 		}
+	case lettersDue:
+		c.lettersDue()
 	case reopenDue:
 		c.reopen(m.slot)
 	case idleDue:

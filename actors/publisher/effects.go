@@ -57,7 +57,7 @@ type (
 		to        *actor.PID
 		published Published
 	}
-	// tell sends Connected or Disconnected to the listener.
+	// tell sends Connected, Disconnected or Unusable to the listener.
 	tell struct{ message any }
 	// emit tells the observers.
 	emit struct{ event event.Event }
@@ -125,6 +125,8 @@ type (
 	queueDue struct{ producer int }
 	// reopenDue: a place without a producer has waited long enough.
 	reopenDue struct{ slot *slot }
+	// lettersDue: the dead-letter topic is asked for again.
+	lettersDue struct{}
 	// idleDue: a careful producer that nobody has used since is closed.
 	idleDue struct {
 		producer int

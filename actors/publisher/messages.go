@@ -113,8 +113,14 @@ func (o Outcome) String() string {
 }
 
 // Connected tells the coordinator that a broker was reached, for the first
-// time or again; Disconnected that none answers.
+// time or again, and that the dead-letter topic was looked for, if there is to be
+// one; Disconnected that no broker answers; Unusable, once and before the first
+// Connected, that there is no such topic.
 type (
 	Connected    struct{}
 	Disconnected struct{ Reason string }
+	Unusable     struct {
+		Topic string
+		Fault *Fault
+	}
 )

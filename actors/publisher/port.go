@@ -182,6 +182,8 @@ const (
 	CodeQueueFull = "_QUEUE_FULL"
 	// CodeTooLarge: the record does not fit its topic's max.message.bytes.
 	CodeTooLarge = "MSG_SIZE_TOO_LARGE"
+	// CodeUnknownTopic: there is no such topic.
+	CodeUnknownTopic = "UNKNOWN_TOPIC_OR_PART"
 	// CodeUnknownPartition: the topic does not have the record's partition.
 	CodeUnknownPartition = "_UNKNOWN_PARTITION"
 	// CodeTimedOut: no answer, or no report, came in time.

@@ -17,6 +17,7 @@ const (
 // reach is whether a broker answers any of the producers, as it was last told.
 type reach struct {
 	connected bool
+	announced bool           // Connected was told since
 	told      bool           // disconnected was told since the start or since connected
 	since     actors.Instant // of the present state
 }
@@ -30,8 +31,8 @@ func (c *core) reached(number int) {
 		return
 	}
 	c.emit(event.BrokerReached{After: actors.Elapsed(c.reach.since, c.now)})
-	c.do(tell{Connected{}})
 	c.reach = reach{connected: true, since: c.now}
+	c.connect()
 }
 
 // unreached takes a producer's complaint.

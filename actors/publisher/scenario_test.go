@@ -108,6 +108,8 @@ func (s *stage) act(words []string) {
 	switch {
 	case words[0] == "setting":
 		s.set(words[1], number(2))
+	case line == "letters":
+		s.cfg.DeadLetterTopic = "letters"
 	case line == "start":
 		s.core = newCore(s.cfg, s.random)
 		s.step(start{})

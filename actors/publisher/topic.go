@@ -180,6 +180,7 @@ func (c *core) described(m Described) {
 		tp.partitions, tp.maxBytes, tp.compressed = m.Partitions, m.MaxMessageBytes, m.Compressed
 		tp.readAt, tp.answered = c.now, tp.ask
 		tp.fault, tp.misses = nil, 0
+		c.lettersAnswered(tp, nil)
 		return
 	}
 	fault := m.Fault
@@ -201,6 +202,7 @@ func (c *core) missed(tp *topic, fault *Fault) {
 	tp.failed, tp.fault = tp.ask, fault
 	tp.readAt = c.now
 	tp.retryAt = c.now.Add(c.jittered(pause))
+	c.lettersAnswered(tp, fault)
 }
 
 // describeDue gives up a question that got no answer.
@@ -226,6 +228,9 @@ func (c *core) forgetQuestions(p *producer) {
 			return false
 		}
 		tp.asked = false
+		if c.letters.asked && tp.name == c.cfg.DeadLetterTopic {
+			c.wake(lettersPause, lettersDue{})
+		}
 		return true
 	})
 }

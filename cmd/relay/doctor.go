@@ -33,14 +33,12 @@ func newDoctor(a *app) *cobra.Command {
 		example: "  relay doctor --table orders\n" +
 			"  relay doctor --table orders --repair-sequence --bucket 3",
 		groups: settings.Table,
-		arguments: []settings.Argument{
+		arguments: append([]settings.Argument{
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, from 0; not given: all are checked"},
 			{Name: "repair-sequence", Value: settings.Switch(&c.repair.wanted), Doc: "raise the bucket's counter to its highest row, if it is lower"},
 			{Name: "at-least", Value: settings.Count(&c.repair.atLeast), Doc: "a number known to have been handed out: raise the counter to it, too"},
-			{Name: "yes", Value: settings.Switch(&c.repair.yes), Doc: "do not ask"},
-			{Name: "dry-run", Value: settings.Switch(&c.repair.dryRun), Doc: "show the request instead of sending it"},
 			outputArgument(&c.output),
-		},
+		}, consentArguments(&c.repair.consent)...),
 		check: c.check,
 		run:   c.run,
 	})

@@ -112,8 +112,9 @@ func (t sequences) judge(found standing) checkDocument {
 
 // repairSequence raises one bucket's counter.
 type repairSequence struct {
-	wanted, yes, dryRun bool
-	atLeast             int
+	wanted  bool
+	atLeast int
+	consent consent
 }
 
 // repairPasses bounds how often the rows are read anew. One pass is enough unless
@@ -145,16 +146,18 @@ func (r repairSequence) run(ctx context.Context, a *app, table sequences, bucket
 	began := found.counter.Sequence
 	what := fmt.Sprintf("bucket %d of table %s: the counter is at %d, the highest row is %d: raise the counter to %d",
 		bucket, table.settings.Relay.Table, began, found.last, target())
-	switch {
-	case r.dryRun:
+	if r.consent.dryRun {
 		schema := table.settings.Schema()
 		return doctorDocument{
 			Checks: []checkDocument{r.unrepaired(table.judge(found))},
 			Requests: []string{fmt.Sprintf("UpdateItem %s %s: SET %s = %d, if it is lower or missing",
 				schema.SequenceKey(bucket), outbox.CounterSortKey, outbox.AttrSequence, target())},
 		}, nil
-	case !r.yes && !a.confirmed(what+"?"):
-		return doctorDocument{}, fmt.Errorf("bucket %d: nothing was changed, since that was not confirmed; --yes confirms it", bucket)
+	}
+	if !r.consent.yes {
+		if err := a.confirm(ctx, what); err != nil {
+			return doctorDocument{}, err
+		}
 	}
 	for range repairPasses {
 		reply := table.client.Do(ctx, store.RaiseCounter{Bucket: bucket, To: target()})

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,7 +44,15 @@ func newRun(a *app) *cobra.Command {
 	})
 }
 
+// collectAfter is by how much of what is live the heap grows, in percent, before Go
+// collects it; GOGC in the environment wins. A relay has little live and makes much
+// that is soon gone, so that Go's own 100 % would keep as much again of nothing.
+const collectAfter = 40
+
 func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
+	if !slices.ContainsFunc(c.app.environ, func(entry string) bool { return strings.HasPrefix(entry, "GOGC=") }) {
+		defer debug.SetGCPercent(debug.SetGCPercent(collectAfter))
+	}
 	s := &loaded.Settings
 	dynamo, err := c.app.dial(ctx, s)
 	if err != nil {
