@@ -182,6 +182,18 @@ func TestMoveUnreadable(t *testing.T) {
 	})
 }
 
+// What is missing may be its message id.
+func TestMoveUnreadableWithoutAMessageID(t *testing.T) {
+	onBoth(t, func(f fixture) {
+		row := f.unreadable()
+		delete(row, "MessageId")
+		f.put(row)
+		f.do(store.MoveUnreadable{Bucket: 3, Sequence: 8, Item: row, Token: "1",
+			Marker: store.Marker{KeyID: keyID, Reason: "no id", ParkedAt: noon}}, store.Done)
+		f.wantTable(f.parkedMarker(item{"Topic": str(""), "Reason": str("no id"), "Attempts": num(0)}), f.parkedRow(row, keyID))
+	})
+}
+
 // Under a key that is set aside already, its reason, its attempts and a wish for a retry
 // stay; only the instant changes, so that an owner that saw no row is refused.
 func TestMoveUnreadableUnderAMarkerThatIsThere(t *testing.T) {

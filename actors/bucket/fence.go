@@ -46,7 +46,7 @@ func (c *core) fenceTaken(m publisher.FenceTaken) {
 		c.failBatch()
 		return
 	}
-	c.fetch()
+	c.read()
 }
 
 // askAgain asks for a fence that was refused, now that the lease is renewed, without
@@ -59,9 +59,10 @@ func (c *core) askAgain() {
 	}
 }
 
-// waitsForFence tells whether the batch's first fetch does.
+// waitsForFence tells whether the batch's first fetch does; a transaction of an earlier
+// batch waits for something else.
 func (c *core) waitsForFence() bool {
-	return c.batch != nil && c.batch.machine.In(fsm.Fetching) && c.batch.token == 0
+	return c.batch != nil && c.batch.machine.In(fsm.Fetching) && c.batch.token == 0 && c.batch.queued == nil
 }
 
 // doubtFence has the fence asked for before the next fetch: it may be lost, or given
@@ -72,7 +73,7 @@ func (c *core) doubtFence() { c.fence.held = false }
 func (c *core) forgetFence() {
 	c.fence.held, c.fence.asked = false, 0
 	if c.waitsForFence() {
-		c.fetch()
+		c.read()
 	}
 }
 

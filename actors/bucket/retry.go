@@ -33,9 +33,10 @@ func (c *core) proceed() {
 	}
 }
 
-// read reads the head: at once, unless somebody has rung since the batch began.
+// read reads what the batch is about: at once, unless that is the head, and somebody has
+// rung since the batch began.
 func (c *core) read() {
-	if !c.parked.known {
+	if !c.parked.known && !c.batch.keyed {
 		c.readMarkers("")
 		return
 	}
