@@ -33,7 +33,7 @@ type position struct {
 // poison is what a relay does with a record that its topic does not take.
 type poison struct {
 	name string
-	says string   // its event when it has dealt with the record
+	says string // its event when it has dealt with the record
 	// waits tells which rows may not be in the topic until it takes the record.
 	waits func(position) bool
 	// waitsIn is where they are meanwhile.
