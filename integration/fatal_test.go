@@ -31,7 +31,7 @@ func TestOtherBucketsPublishSoonAfterAFatalError(t *testing.T) {
 	brokers(t).create(t, ck.TopicSpecification{Topic: topic, NumPartitions: 1, ReplicationFactor: 1,
 		Config: map[string]string{"cleanup.policy": "compact"}})
 	// A long linger puts rows of all buckets into one request.
-	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", "--error-backoff", "1s", "--kafka", "linger.ms=100", "--log-level", "trace")...)
+	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", "--poison", "block", "--error-backoff", "1s", "--kafka", "linger.ms=100", "--log-level", "trace")...)
 	load := steadily(t, newWriter(t, client, schema), topic)
 	load.awaitAll(t, allBuckets(8))
 

@@ -23,12 +23,15 @@ func soundTable() []item {
 		{"PK": text("OUTBOX#COORDINATION"), "SK": text("RELAY#a"), "LastSeenUtc": number("639080000000000001"),
 			"StoppedAtUtc": number("639080000000000001"), "Incarnation": incarnation, "Mode": text("ordered")},
 		{"PK": text("OUTBOX#MESSAGES#3"), "SK": text("0000000000000000042")},
+		{"PK": text("OUTBOX#PARKED#3"), "SK": text("KEY#0123456789abcdef0123456789abcdef"), "Topic": text("orders"),
+			"Reason": text("MSG_SIZE_TOO_LARGE"), "Attempts": number("3"), "ParkedAtUtc": number("639080000000000001")},
+		{"PK": text("OUTBOX#PARKED#3"), "SK": text("ROW#0123456789abcdef0123456789abcdef#0000000000000000041")},
 	}
 }
 
 func TestInspectAcceptsTheDocumentedForms(t *testing.T) {
 	s := inspect(soundTable())
-	if len(s.problems) != 0 || s.messages != 1 || s.sequences[3] != 41 || s.leases[4] != "b" ||
+	if len(s.problems) != 0 || s.messages != 1 || s.parked != 1 || s.sequences[3] != 41 || s.leases[4] != "b" ||
 		len(s.leases) != 2 || s.relays["a"] != "639080000000000001" {
 		t.Errorf("%+v", s)
 	}
@@ -50,6 +53,8 @@ func TestInspectBites(t *testing.T) {
 		"an owner as number":        {2, "Owner", number("7"), "Owner is N, not S?"},
 		"a free-form incarnation":   {2, "Incarnation", text("7"), "Incarnation is 7"},
 		"an undocumented attribute": {3, "Host", text("h"), "has Host"},
+		"a marker without a reason": {5, "Reason", nil, "has no Reason"},
+		"a short key id":            {6, "SK", text("ROW#0123#0000000000000000041"), "no item has such keys"},
 		"a relay without heartbeat": {3, "LastSeenUtc", nil, "has no LastSeenUtc"},
 	} {
 		t.Run(name, func(t *testing.T) {

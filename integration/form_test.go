@@ -18,6 +18,7 @@ import (
 const (
 	sequencePartition     = `OUTBOX#SEQUENCE#(\d+)`
 	coordinationPartition = `OUTBOX#COORDINATION`
+	parkedPartition       = `OUTBOX#PARKED#\d+`
 )
 
 // form is what one kind of item looks like. Attributes have their DynamoDB type,
@@ -32,11 +33,16 @@ func forms() []form {
 	return []form{
 		{"sequence", keyForm(sequencePartition, `SEQUENCE`), map[string]string{"Sequence": "N"}},
 		{"lease", keyForm(coordinationPartition, `LEASE#(\d{10})`), map[string]string{
-			"Owner": "S?", "ExpiresAtUtc": "N", "Incarnation": "S?", "Claim": "N?"}},
+			"Owner": "S?", "ExpiresAtUtc": "N", "Incarnation": "S?", "Claim": "N?", "Attention": "N?"}},
 		{"relay", keyForm(coordinationPartition, `RELAY#([\x20-\x7e]{1,128})`), map[string]string{
 			"LastSeenUtc": "N", "StoppedAtUtc": "N?", "Incarnation": "S?", "Mode": "S?"}},
+		{"key set aside", keyForm(parkedPartition, `KEY#([0-9a-f]{32})`), map[string]string{
+			"Topic": "S", "Reason": "S", "Attempts": "N", "ParkedAtUtc": "N", "RetryAtUtc": "N?"}},
 	}
 }
+
+// parkedRow are the keys of a row that was set aside; its attributes are a message's.
+var parkedRow = keyForm(parkedPartition, `ROW#[0-9a-f]{32}#\d{19}`)
 
 func keyForm(partition, sort string) *regexp.Regexp {
 	return regexp.MustCompile("^" + partition + " " + sort + "$")
@@ -60,22 +66,27 @@ type survey struct {
 	leases    map[int]string    // by bucket: the owner, empty for none
 	relays    map[string]string // by id: when it stopped, in ticks; empty when it has not
 	messages  int
+	parked    int // rows set aside
 	problems  []string
 }
 
 func (s *survey) String() string {
-	return fmt.Sprintf("%d messages, %d sequences, %d leases, relays %v, %d items in another form",
-		s.messages, len(s.sequences), len(s.leases), slices.Sorted(maps.Keys(s.relays)), len(s.problems))
+	return fmt.Sprintf("%d messages, %d set aside, %d sequences, %d leases, relays %v, %d items in another form",
+		s.messages, s.parked, len(s.sequences), len(s.leases), slices.Sorted(maps.Keys(s.relays)), len(s.problems))
 }
 
 // inspect sorts the items of a whole table by their kind. Every item but
-// messages must have one of the forms, to the last attribute.
+// messages, waiting or set aside, must have one of the forms, to the last attribute.
 func inspect(items []map[string]types.AttributeValue) survey {
 	s := survey{sequences: map[int]int64{}, leases: map[int]string{}, relays: map[string]string{}}
 	for _, item := range items {
 		keys := textOf(item["PK"]) + " " + textOf(item["SK"])
 		if strings.HasPrefix(keys, "OUTBOX#MESSAGES#") {
 			s.messages++
+			continue
+		}
+		if parkedRow.MatchString(keys) {
+			s.parked++
 			continue
 		}
 		at := slices.IndexFunc(forms(), func(f form) bool { return f.keys.MatchString(keys) })

@@ -11,7 +11,7 @@ import (
 )
 
 // A topic gains partitions while a relay is at work. A row with a partition that is
-// still to come blocks its bucket, and no other one, and is delivered as soon as
+// still to come blocks its bucket, with that policy, and no other one, and is delivered as soon as
 // the partition is there. From then on keys go where Java's client sends them with
 // the new count. Order holds before and after; across the change nobody can promise
 // it, since a key may have another partition.
@@ -35,7 +35,7 @@ func TestTopicThatGainsPartitions(t *testing.T) {
 	early.Partition = new(int32(late))
 	bucket := early.Bucket(schema.BucketCount)
 
-	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", "--log-level", "debug")...)
+	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", "--poison", "block", "--log-level", "debug")...)
 	write(t, writer, []sent{{message: early}})
 	t.Log(relay.await("bucket.blocked", func(l line) bool { return l.Bucket != nil && *l.Bucket == bucket }).text)
 	first := keyed("before")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bucketbrigade/relay/kafka"
 	"github.com/bucketbrigade/relay/outbox"
 )
 
@@ -32,23 +33,41 @@ type position struct {
 // poison is what a relay does with a record that its topic does not take.
 type poison struct {
 	name string
-	args []string // of the relay
-	says string   // its event when it has found the record
+	says string // its event when it has dealt with the record
 	// waits tells which rows may not be in the topic until it takes the record.
 	waits func(position) bool
 	// waitsIn is where they are meanwhile.
 	waitsIn func(survey) int
-	// resume is what a person does when the topic takes the record; nil: nothing.
-	resume func(t *testing.T, table string)
+	// letters tells which rows never come to their topic, but to the one for letters.
+	letters func(position) bool
+	// resume are the arguments of the command by which a person has the rows
+	// delivered when the topic takes the record; nil: they are by themselves.
+	resume []string
 }
 
-// poisons are the policies of this version.
+func none(position) bool { return false }
+
+// poisons are the policies.
 func poisons() []poison {
 	return []poison{{
 		name:    "block",
 		says:    "bucket.blocked",
 		waits:   func(p position) bool { return p.ofBucket && (p.guilty || p.behind) },
 		waitsIn: func(s survey) int { return s.messages },
+		letters: none,
+	}, {
+		name:    "park",
+		says:    "record.parked",
+		waits:   func(p position) bool { return p.ofKey && (p.guilty || p.behind) },
+		waitsIn: func(s survey) int { return s.messages + s.parked }, // the last may be on their way
+		letters: none,
+		resume:  []string{"parked", "retry", "--all", "--yes"},
+	}, {
+		name:    "dead-letter",
+		says:    "letter.published",
+		waits:   none,
+		waitsIn: func(s survey) int { return s.messages },
+		letters: func(p position) bool { return p.guilty },
 	}}
 }
 
@@ -75,31 +94,35 @@ func showPoison(t *testing.T, p poison, args ...string) {
 	client := dynamo(t)
 	schema := freshTable(t, client, outbox.Schema{})
 	topic := uniqueTopic(t)
+	letters := topic + "-letters"
 	partitions := map[string]int{topic: 2}
 	createTopic(t, topic, partitions[topic], limitBytes)
+	createTopic(t, letters, 1, 0)
 	rows := limitedMessages(topic)
 	guilty := rows[guiltyRow]
 	write(t, newWriter(t, client, schema), rows)
-	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", slices.Concat([]string{"--log-level", "debug"}, p.args, args)...)...)
+	relay := start(t, "relay", relayArgs(t, schema.Table, "relay", slices.Concat(
+		[]string{"--log-level", "debug", "--poison", p.name, "--dead-letter-topic", letters}, args)...)...)
 	t.Log(relay.await(p.says, nil).text)
 
 	more := limitedMessages(topic)[:2*limitedKeys] // of the same keys, all later
 	write(t, newWriter(t, client, schema), more)
-	waits := func(i int, m sent) bool {
-		return p.waits(position{
+	var held, free, all []sent // all but those that never come
+	for i, m := range append(rows, more...) {
+		at := position{
 			guilty: i == guiltyRow, behind: i > guiltyRow,
 			ofKey:    m.stream == guilty.stream,
 			ofBucket: m.message.Bucket(schema.BucketCount) == guilty.message.Bucket(schema.BucketCount),
-		})
-	}
-	all := append(rows, more...)
-	var held, free []sent
-	for i, m := range all {
-		if waits(i, m) {
+		}
+		switch {
+		case p.letters(at):
+			continue
+		case p.waits(at):
 			held = append(held, m)
-		} else {
+		default:
 			free = append(free, m)
 		}
+		all = append(all, m)
 	}
 	awaitDelivery(t, free, partitions)
 	verdict := check(free, readTopic(t, topic), partitions, time.Now())
@@ -113,7 +136,10 @@ func showPoison(t *testing.T, p poison, args ...string) {
 
 	brokers(t).configure(t, topic, "max.message.bytes", fmt.Sprint(4*guiltyBytes))
 	if p.resume != nil {
-		p.resume(t, schema.Table)
+		command := start(t, "resume", append(p.resume, "--table", schema.Table, "--dynamodb-endpoint", endpoint(t))...)
+		if code := command.exit(); code != 0 {
+			t.Errorf("%v ended with %d: %s", p.resume, code, command.output())
+		}
 	}
 	awaitDelivery(t, all, partitions)
 	relay.stop()
@@ -122,8 +148,23 @@ func showPoison(t *testing.T, p poison, args ...string) {
 	if !verdict.sound() {
 		t.Errorf("%v", &verdict)
 	}
-	if left := p.waitsIn(inspect(scan(t, client, schema.Table))); left != 0 {
-		t.Errorf("%d rows are left in the table", left)
+	s := inspect(scan(t, client, schema.Table))
+	if s.messages+s.parked != 0 || len(s.problems) > 0 {
+		t.Errorf("left in the table: %v; %v", &s, s.problems)
+	}
+	wantLetters(t, readTopic(t, letters), len(rows)+len(more)-len(all), guilty)
+}
+
+// wantLetters wants so many letters, each of the guilty message, with its content.
+func wantLetters(t *testing.T, letters []kafka.Record, count int, guilty sent) {
+	t.Helper()
+	if len(letters) < count || count == 0 && len(letters) > 0 {
+		t.Errorf("%d letters, want %d", len(letters), count)
+	}
+	for _, l := range letters {
+		if idOf(l) != guilty.message.ID || !same(l.Key, guilty.message.Key) || !same(l.Value, guilty.message.Value) {
+			t.Errorf("%s is not the letter of the row", place(l))
+		}
 	}
 }
 
