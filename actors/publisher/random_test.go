@@ -47,7 +47,7 @@ func TestOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
 // The same holds in fenced mode, where others take the fence now and then, commits
 // hang and aborts stick.
 func TestFencedOrderIsKeptWhateverTheBrokerDoes(t *testing.T) {
-	from, to := seeds(t, 300)
+	from, to := seeds(t, 200)
 	for seed := from; seed < to; seed++ {
 		if wrong := randomRun(seed, none, true).wrong; len(wrong) > 0 {
 			t.Fatalf("seed %d: %v\nreplay: PUBLISHER_SEED=%d go test -run %s ./actors/publisher", seed, wrong, seed, t.Name())
