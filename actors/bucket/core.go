@@ -84,6 +84,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	if c.machine.In(fsm.Released, fsm.Lost) {
 		return nil
 	}
+	c.lookAgain()
 	switch m := message.(type) {
 	case Claim:
 		c.lease.read = m.Lease

@@ -88,6 +88,9 @@ func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
 // applied, the only time that it was sent, is forgotten. A refused one means that what
 // is set aside is not what we believe, so that it is read again, or that the lease is
 // not this tenure's, which it never is again; a lease write under way finds that too.
+// A mark that is refused when it is repeated ends the tenure: the table does not know its
+// token, and the first sending may arrive when the marker in its way is gone. From the
+// release on, the lease check refuses it.
 func (c *core) transacted(m actors.Replied) {
 	b := c.batch
 	certain := m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid)
@@ -108,6 +111,9 @@ func (c *core) transacted(m actors.Replied) {
 			return
 		}
 		c.failBatch()
+		if _, marks := m.Request.(store.Mark); marks && m.Reply.Class == store.Refused && c.repeating {
+			c.drain(Yield)
+		}
 		return
 	}
 	if b.machine.In(fsm.Fetching) {

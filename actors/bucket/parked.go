@@ -18,6 +18,9 @@ type parked struct {
 	// known: the markers were read in this tenure, and nobody has rung since.
 	// Invariant: nothing is read of the bucket, to be sent, while they are not known.
 	known bool
+	// early: they were asked for when what the tenure before has sent may not have been
+	// seen as a whole: a marker of it may be missing.
+	early bool
 	taken bool // they were read in this tenure, be they known or not
 	// heard is the Attention that the round before the last read of the markers had
 	// shown: a bell that rang between the two is heard once more (case M-11).
@@ -72,7 +75,7 @@ func (c *core) listen() {
 // readMarkers asks for a page of what is set aside.
 func (c *core) readMarkers(after string) {
 	if after == "" {
-		c.parked.asking, c.parked.reading = c.attention(), nil
+		c.parked.asking, c.parked.reading, c.parked.early = c.attention(), nil, !c.mayRetry()
 	}
 	c.batch.token = c.do(store.ReadMarkers{Bucket: c.cfg.Bucket, After: after, NotAfter: c.lease.validUntil})
 }
@@ -233,6 +236,16 @@ func (p *parked) doubtful() (store.Marker, bool) {
 // mayRetry tells whether retries may begin: what the tenure before has sent is
 // certainly seen as a whole by now, or there was none.
 func (c *core) mayRetry() bool { return c.cleanly || c.aged() }
+
+// lookAgain reads the markers once more when the tenure before is certainly seen as a
+// whole. A marker of it that nobody knows would stay: rows of its key pass, until the
+// next tenure sets them aside for no reason.
+func (c *core) lookAgain() {
+	if c.parked.known && c.parked.early && c.mayRetry() {
+		c.parked.known = false
+		c.wake("attention")
+	}
+}
 
 // aged: the tenure is a LeaseRenewInterval old.
 func (c *core) aged() bool {

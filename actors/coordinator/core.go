@@ -236,7 +236,7 @@ func (c *core) replaced(by string) {
 func (c *core) finish(err error) {
 	unreleased := 0
 	for _, k := range c.children {
-		if k.tenure != 0 {
+		if k.tenure != 0 || k.failures.count > 0 {
 			unreleased++
 		}
 	}

@@ -165,7 +165,8 @@ func (c *core) readLeases(after string) {
 
 // handBack frees every lease that names us and our incarnation, also one that we
 // did not know of; but not that of a bucket of which something may still be
-// published.
+// published, or set aside: its actor has not come to rest, or it has panicked and has
+// no successor that did.
 func (c *core) handBack() {
 	c.stop.phase, c.stop.reads = freeing, c.stop.reads+1
 	c.stop.frees = map[uint64]bool{}
@@ -180,7 +181,7 @@ func (c *core) handBack() {
 				k.asked = true
 				c.stop.asked++
 			}
-		case k.tenure == 0 && names:
+		case k.tenure == 0 && names && k.failures.count == 0:
 			token := c.do(store.Release{
 				Bucket: b, Relay: c.id.relay, Seen: lease.Expires, Now: c.now.Ticks(), NotAfter: c.stop.until,
 			})

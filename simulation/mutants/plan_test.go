@@ -96,7 +96,7 @@ func stops() []mutant {
 		},
 		{
 			name: "a stop frees what is in flight", breaks: "a stop that misses its deadline releases nothing that may still be published", caught: by("I-6"),
-			edits: in(stopFile, "		case k.tenure == 0 && names:", "		case names:"),
+			edits: in(stopFile, "		case k.tenure == 0 && names && k.failures.count == 0:", "		case names:"),
 		},
 		{
 			name: "a stop frees nothing", breaks: "a stop hands its leases back", caught: by("I-29", "I-30"),
