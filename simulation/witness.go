@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
@@ -46,7 +48,7 @@ type bucketWitness struct {
 	bell      store.Ticks   // that the last round was shown
 	clean     bool          // the last claim followed a release
 	wrote     time.Duration // when its last lease write was answered
-	rejected  map[int64]int // rows, and how often they were rejected, alone in their request
+	rejected  map[int]int   // commits, and how often they were rejected, alone in their request
 	batch     uint64        // of the last record that was submitted
 	submitted int           // records of it that are outstanding
 }
@@ -83,7 +85,7 @@ func (c *checker) witness(p *process) *witness {
 		}
 		for b := range w.buckets {
 			w.buckets[b].acked, w.buckets[b].shared = map[int64]bool{}, map[int64]bool{}
-			w.buckets[b].rejected = map[int64]int{}
+			w.buckets[b].rejected = map[int]int{}
 			w.buckets[b].freeSince = c.fleet.now
 		}
 		c.witnesses[p] = w
@@ -113,8 +115,8 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is rejected again in a request of several", e.Sequence, e.Bucket)
 		}
 		b.shared[e.Sequence] = true
-		if e.Alone {
-			b.rejected[e.Sequence]++
+		if id, err := uuid.Parse(e.Message); e.Alone && err == nil {
+			b.rejected[c.fleet.writers.byID[id]]++ // a row's number may be another's by now
 		}
 		row := rowName{e.Bucket, e.Sequence}
 		if i, known := c.rows[row]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) && !c.fleet.writers.reused[row] {

@@ -170,9 +170,8 @@ func (w *witness) condemns(c *checker, p *process, bucket int, m store.Marker) {
 // request.
 func (w *witness) rejected(c *checker, bucket int, keyID string) int {
 	most := 0
-	for sequence, n := range w.buckets[bucket].rejected { // the order does not matter
-		i, known := c.rows[rowName{bucket, sequence}]
-		if known && outbox.ParkedKeyID(&c.fleet.writers.committed[i].message) == keyID {
+	for i, n := range w.buckets[bucket].rejected { // the order does not matter
+		if outbox.ParkedKeyID(&c.fleet.writers.committed[i].message) == keyID {
 			most = max(most, n)
 		}
 	}
@@ -187,7 +186,7 @@ func (w *witness) passes(c *checker, p *process, bucket int, sequence int64, top
 	if !known || c.everAside[row] {
 		return
 	}
-	if n := b.rejected[sequence]; topic == letterTopic && n < c.fleet.o.PoisonAfter {
+	if n := b.rejected[i]; topic == letterTopic && n < c.fleet.o.PoisonAfter {
 		c.about(p.name, bucket).violated("I-41", "%s sends a letter of row %d of bucket %d after %d rejections", p.name, sequence, bucket, n)
 	}
 	m := &c.fleet.writers.committed[i].message
