@@ -139,9 +139,7 @@ func (c *checker) follow(p *process, r store.Request, t asideWrite) {
 			}
 		}
 	case store.Unmark:
-		if rows := c.aside[b].keys[r.Marker.KeyID]; r.Marker.KeyID != "" && len(rows) > 0 {
-			about.violated("I-38", "%s: the marker of key %s is removed while %d of its rows are set aside", p.name, r.Marker.KeyID, len(rows))
-		}
+		c.unmarked(p, b, r.Marker)
 	}
 }
 
