@@ -107,6 +107,9 @@ func (c *checker) isStill(bucket int, m store.Marker) bool {
 // before, under the same token, is answered as applied, and does nothing.
 func (c *checker) transacted(p *process, r store.Request, t asideWrite, apply func() store.Reply) store.Reply {
 	repeated := c.tokens[t.token]
+	if !repeated {
+		c.imagine(p, r, t)
+	}
 	reply := apply()
 	want := store.Refused
 	if t.holds || repeated {

@@ -60,6 +60,10 @@ func parking() []mutant {
 				"		if aside {\n			if row.Message.Key == nil && len(b.aside) > 0 {\n				keyID = b.aside[0].KeyID\n			}\n			b.aside = append(b.aside, store.Moving{KeyID: keyID, Row: *row})"),
 		},
 		{
+			name: "rows move under any marker", breaks: "a move is refused when its marker was removed and set anew", caught: by("I-37"),
+			edits: in(parkingGo, `"#parked = :known"`, `"#parked = :known OR #parked <> :known"`),
+		},
+		{
 			name: "a marker is removed whatever was asked", breaks: "a retry that was asked for meanwhile is not forgotten (M-05)", caught: by("I-37"),
 			edits: in(parkingGo, "	condition, names, values := unchanged(r.Marker)\n	x.remove(", "	condition, names, values := unchanged(r.Marker)\n	condition = condition + \" OR NOT (\" + condition + \")\"\n	x.remove("),
 		},
@@ -184,7 +188,7 @@ func parking() []mutant {
 			edits: in(retryGo, "	if !b.failure.refused() {", "	if b.failure.class == \"\" {"),
 		},
 		{
-			name: "a rejected row is skipped", breaks: "a key's later rows are set aside with the rejected one", caught: by("I-4", "I-3", "I-9"),
+			name: "a rejected row is skipped", breaks: "a key's later rows are set aside with the rejected one", caught: by("I-39", "I-4"),
 			edits: in(moveGo, "	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)", "	c.parked.remove(r.Markers[0])\n	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)"),
 		},
 		{
@@ -200,7 +204,7 @@ func parking() []mutant {
 			edits: in(condemnedGo, "	m.Topic, m.Partition = c.cfg.DeadLetterTopic, nil\n", "	m.Partition = nil\n"),
 		},
 		{
-			name: "a refused transaction changes nothing", breaks: "after a refusal what is set aside is read again", caught: by("I-12", "I-10", "I-39"),
+			name: "a refused transaction changes nothing", breaks: "after a refusal what is set aside is read again", caught: by("I-12", "I-10", "I-39", "I-40"),
 			edits: in(moveGo, "		c.parked.known = c.parked.known && m.Reply.Class != store.Refused\n", ""),
 		},
 	}
