@@ -114,7 +114,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
-			edits: in(parkedGo, "	for _, k := range p.keys {\n		if k.RetryAt != 0 || p.withTopic(k.Marker) {", "	for _, m := range p.topics {\n		if m.RetryAt != 0 {\n			return m, true\n		}\n	}\n	for _, k := range p.keys {\n		if k.RetryAt != 0 || p.withTopic(k.Marker) {"),
+			edits: in(parkedGo, "m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) })", "m.RetryAt != 0"),
 		},
 		{
 			name: "a key is cleared in a young tenure", breaks: "an empty key is cleared once the tenure has an age", caught: by("I-40"),
@@ -130,7 +130,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a retry begins with the second row", breaks: "rows of a key are retried in order", caught: by("I-4"),
-			edits: in(retryGo, "		c.transition(b.machine, fsm.Fetched)\n", "		if len(b.rows) > 1 {\n			b.rows = b.rows[1:]\n		}\n		c.transition(b.machine, fsm.Fetched)\n"),
+			edits: in(retryGo, "		b.solid, b.last = len(b.rows), b.rows[len(b.rows)-1].Sequence\n", "		if len(b.rows) > 1 {\n			b.rows = b.rows[1:]\n		}\n		b.solid, b.last = len(b.rows), b.rows[len(b.rows)-1].Sequence\n"),
 		},
 		{
 			name: "a retry ends with its first batch", breaks: "the marker is removed when no row is left", caught: by("I-38"),
@@ -180,7 +180,7 @@ func parking() []mutant {
 			edits: []edit{
 				{condemnedGo, "		c.condemned = condemned{sequence: f.sequence}\n", "		c.condemned.sequence, c.condemned.parked = f.sequence, false\n"},
 				{condemnedGo, "		c.condemned = condemned{}\n		c.transition(b.machine, fsm.Published)", "		c.transition(b.machine, fsm.Published)"},
-				{moveGo, "	c.condemned = condemned{}\n", ""},
+				{condemnedGo, "	c.condemned = condemned{}\n}\n\nfunc tooLarge", "}\n\nfunc tooLarge"},
 			},
 		},
 		{
@@ -189,7 +189,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a rejected row is skipped", breaks: "a key's later rows are set aside with the rejected one", caught: by("I-39", "I-4"),
-			edits: in(moveGo, "	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)", "	c.parked.remove(r.Markers[0])\n	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)"),
+			edits: in(moveGo, "		c.transition(b.machine, fsm.Marked)\n", "		c.parked.remove(r.Markers[0])\n		c.transition(b.machine, fsm.Marked)\n"),
 		},
 		{
 			name: "a letter is not waited for", breaks: "a row is deleted after the acknowledgement of its letter", caught: by("I-3"),
