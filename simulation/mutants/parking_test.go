@@ -122,7 +122,10 @@ func parking() []mutant {
 		},
 		{
 			name: "a key is cleared before its rows have moved", breaks: "an empty key is cleared only when no row waits that it was set for", caught: by("I-40"),
-			edits: in(parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"),
+			edits: []edit{
+				{parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"},
+				{retryGo, "	case p.checking && c.checkDue():", "	case c.checkDue():"},
+			},
 		},
 		{
 			name: "removed before acknowledged", breaks: "a row that is retried is removed after its acknowledgement", caught: by("I-3"),
@@ -193,7 +196,8 @@ func parking() []mutant {
 		},
 		{
 			name: "a letter is not waited for", breaks: "a row is deleted after the acknowledgement of its letter", caught: by("I-3"),
-			edits: in(condemnedGo, "	case r.Outcome == publisher.Acknowledged:\n", "	case r.Outcome == publisher.Acknowledged || r.Outcome == publisher.Unknown:\n"),
+			edits: in(condemnedGo, "	c.send([]outbox.Row{c.letter(row)})\n",
+				"	c.send([]outbox.Row{c.letter(row)})\n	c.do(store.Delete{Bucket: c.cfg.Bucket, Sequences: []int64{row.Sequence}, NotAfter: c.lease.validUntil})\n"),
 		},
 		{
 			name: "a letter does not say why", breaks: "a letter tells of its row's rejection", caught: by("I-2"),
@@ -202,10 +206,6 @@ func parking() []mutant {
 		{
 			name: "a letter keeps its topic", breaks: "letters go to the dead-letter topic", caught: by("I-10", "I-1", "I-2"),
 			edits: in(condemnedGo, "	m.Topic, m.Partition = c.cfg.DeadLetterTopic, nil\n", "	m.Partition = nil\n"),
-		},
-		{
-			name: "a refused transaction changes nothing", breaks: "after a refusal what is set aside is read again", caught: by("I-12", "I-10", "I-39", "I-40"),
-			edits: in(moveGo, "		c.parked.known = c.parked.known && m.Reply.Class != store.Refused\n", ""),
 		},
 	}
 }
