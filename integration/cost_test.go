@@ -89,7 +89,7 @@ func (p price) judgePolls(requests []request) (problems []string) {
 	polls := map[int]int{}
 	for _, r := range requests {
 		switch {
-		case r.coordinates():
+		case !r.works():
 			continue
 		case !slices.Contains(p.owned, r.bucket):
 			problems = append(problems, fmt.Sprintf("a %s of bucket %d, which it does not own", r.kind, r.bucket))

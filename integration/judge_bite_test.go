@@ -132,12 +132,12 @@ func TestRepetitionsAreNoRefusals(t *testing.T) {
 
 func TestAllInFlightBites(t *testing.T) {
 	beat, kept := done("a", heartbeat, -1, 0), done("a", keep, 1, 0)
-	look, peers := done("a", discovery, 1, 0), done("b", discovery, 2, 0)
+	look, peers, sample := done("a", discovery, 1, 0), done("b", discovery, 2, 0), done("a", backlog, 2, 0)
 	for name, c := range map[string]struct {
 		seen []request
 		all  bool
 	}{
-		"nothing beside the last round": {[]request{beat, look, beat, kept, peers, beat, look}, true},
+		"nothing beside the last round": {[]request{beat, look, beat, kept, peers, sample, beat, look}, true},
 		"a poll beside it":              {[]request{beat, kept, beat, look, beat}, false},
 		"no whole round yet":            {[]request{look, beat, kept}, false},
 	} {
@@ -150,7 +150,7 @@ func TestAllInFlightBites(t *testing.T) {
 func TestTrespassesBite(t *testing.T) {
 	seen := []request{
 		done("b", fetch, 1, 0), done("a", fetch, 3, 0), done("a", heartbeat, -1, 0),
-		done("a", deletion, 1, 1), done("a", claim, 1, 2), done("a", fetch, 1, 3), done("a", keep, 2, 3),
+		done("a", deletion, 1, 1), done("a", backlog, 2, 1), done("a", claim, 1, 2), done("a", fetch, 1, 3), done("a", keep, 2, 3),
 	}
 	if got := tally(trespasses(seen, "a", []int{1, 2})); got != "a's delete: 1, a's keep: 1" {
 		t.Error(got)

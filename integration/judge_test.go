@@ -148,7 +148,7 @@ func allInFlight(requests []request, relay string) bool {
 		case r.relay != relay:
 		case r.kind == heartbeat:
 			beats++
-		case beats == 1 && !r.coordinates():
+		case beats == 1 && r.works():
 			beside++
 		}
 	}
@@ -156,11 +156,11 @@ func allInFlight(requests []request, relay string) bool {
 }
 
 // trespasses are the requests of a relay about buckets that it has lost, until it
-// has claimed them anew.
+// has claimed them anew. Anybody may look at the backlog.
 func trespasses(requests []request, relay string, lost []int) []request {
 	lost = slices.Clone(lost)
 	return only(requests, func(r request) bool {
-		if r.relay != relay || !slices.Contains(lost, r.bucket) {
+		if r.relay != relay || r.kind == backlog || !slices.Contains(lost, r.bucket) {
 			return false
 		}
 		if r.kind == claim && r.applied() {

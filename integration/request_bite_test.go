@@ -47,6 +47,11 @@ func TestRequestsAreNamed(t *testing.T) {
 		{store.Fetch{Bucket: 3, Limit: 500}, request{kind: fetch, bucket: 3, strong: true, limit: 500}},
 		{store.Fetch{Bucket: 3, After: 41, Limit: 5}, request{kind: fetch, bucket: 3, strong: true, limit: 5}},
 		{store.Probe{Bucket: 3, From: 4, To: 6}, request{kind: probe, bucket: 3, strong: true, limit: 1}},
+		{store.ReadMarkers{Bucket: 3}, request{kind: markers, bucket: 3, strong: true}},
+		{store.ReadHead{Bucket: 3}, request{kind: backlog, bucket: 3, limit: 1}},
+		{store.Count{Bucket: 3, Of: store.Pending, Limit: 1_000}, request{kind: backlog, bucket: 3, limit: 1_000}},
+		{store.Count{Bucket: 3, Of: store.ParkedKeys, Limit: 1_000}, request{kind: backlog, bucket: 3, limit: 1_000}},
+		{store.Count{Bucket: 3, Of: store.ParkedRows, Limit: 1_000}, request{kind: backlog, bucket: 3, limit: 1_000}},
 		{store.Delete{Bucket: 3, Sequences: []int64{4, 5}}, request{kind: deletion, bucket: 3}},
 	} {
 		seen = nil
@@ -69,6 +74,7 @@ func TestRequestsThatAreNotNamed(t *testing.T) {
 		"a lease that is deleted": {"DeleteItem", `{"Key":{"PK":{"S":"OUTBOX#COORDINATION"},"SK":{"S":"LEASE#0000000001"}}}`},
 		"a counter's update":      {"UpdateItem", `{"Key":{"PK":{"S":"OUTBOX#SEQUENCE#1"},"SK":{"S":"SEQUENCE"}}}`},
 		"a counter's query":       {"Query", `{"ExpressionAttributeValues":{":pk":{"S":"OUTBOX#SEQUENCE#1"}}}`},
+		"rows that are set aside": {"Query", `{"ConsistentRead":true,"ExpressionAttributeValues":{":pk":{"S":"OUTBOX#PARKED#1"}}}`},
 		"a batch that puts":       {"BatchWriteItem", `{"RequestItems":{"orders":[{"PutRequest":{}}]}}`},
 		"deletes of two buckets": {"BatchWriteItem", `{"RequestItems":{"orders":[` +
 			`{"DeleteRequest":{"Key":{"PK":{"S":"OUTBOX#MESSAGES#1"}}}},{"DeleteRequest":{"Key":{"PK":{"S":"OUTBOX#MESSAGES#2"}}}}]}}`},

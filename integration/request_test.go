@@ -28,6 +28,8 @@ const (
 	fetch        kind = "fetch"
 	probe        kind = "probe"
 	deletion     kind = "delete"
+	markers      kind = "markers query" // what is set aside of a bucket; section 7
+	backlog      kind = "backlog query" // for the metrics, of all buckets, by the owner of bucket 0
 	unknown      kind = "unknown"
 )
 
@@ -81,6 +83,10 @@ func (r request) coordinates() bool {
 	return slices.Contains([]kind{heartbeat, coordination, claim, keep, release, stamp, prune}, r.kind)
 }
 
+// works tells whether it is about the rows of a bucket that its sender owns: neither
+// coordination, nor a look at the backlog of everybody's buckets.
+func (r request) works() bool { return !r.coordinates() && r.kind != backlog }
+
 // attribute is a value in a request's body, as far as keys need it.
 type attribute struct{ S string }
 
@@ -88,6 +94,7 @@ type attribute struct{ S string }
 type body struct {
 	Key, Item                 map[string]attribute
 	UpdateExpression          string
+	KeyConditionExpression    string
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues map[string]attribute
 	ConsistentRead            bool
@@ -100,6 +107,7 @@ type body struct {
 
 var (
 	messagesKey = regexp.MustCompile(`^OUTBOX#MESSAGES#(\d+)$`)
+	parkedKey   = regexp.MustCompile(`^OUTBOX#PARKED#(\d+)$`)
 	leaseKey    = regexp.MustCompile(`^LEASE#(\d{10})$`)
 	placeholder = regexp.MustCompile(`#\w+`)
 	removeOwner = regexp.MustCompile(`REMOVE\b.*\bOwner\b`)
@@ -171,10 +179,20 @@ func (b body) nameQuery() (kind, int) {
 			switch {
 			case b.Select == "COUNT" && b.ConsistentRead:
 				return probe, numberOf(key[1])
-			case b.Select == "COUNT":
+			case b.Select == "COUNT" && b.Limit == 1:
 				return discovery, numberOf(key[1])
+			case !b.ConsistentRead:
+				return backlog, numberOf(key[1])
 			default:
 				return fetch, numberOf(key[1])
+			}
+		}
+		if key := parkedKey.FindStringSubmatch(value.S); key != nil {
+			switch {
+			case !b.ConsistentRead:
+				return backlog, numberOf(key[1])
+			case b.ExpressionAttributeValues[":rows"].S == "ROW#" && strings.Contains(b.KeyConditionExpression, "< :rows"):
+				return markers, numberOf(key[1])
 			}
 		}
 	}

@@ -58,10 +58,10 @@ func (c *checker) supersede(p *process) {
 
 // unaware tells whether a process may still not know that another has begun under
 // its id. It has a round and a request's time for it, in which it may hold valid
-// what the other has handed on already.
+// what the other has handed on already; and as long as it is cut off from the table.
 func (c *checker) unaware(p *process) bool {
 	grace := 2*c.fleet.o.LeaseRenewInterval + requestTimeout
-	return p.superseded != 0 && c.fleet.now-max(p.superseded, p.stalledUntil) <= grace
+	return p.superseded != 0 && c.fleet.now-max(p.superseded, p.stalledUntil, p.cutOffUntil) <= grace
 }
 
 // ended: the relay in the process has come to its end, and believes nothing any

@@ -107,6 +107,9 @@ func (c *checker) isStill(bucket int, m store.Marker) bool {
 // before, under the same token, is answered as applied, and does nothing.
 func (c *checker) transacted(p *process, r store.Request, t asideWrite, apply func() store.Reply) store.Reply {
 	repeated := c.tokens[t.token]
+	if !repeated {
+		c.imagine(p, r, t)
+	}
 	reply := apply()
 	want := store.Refused
 	if t.holds || repeated {
@@ -139,9 +142,7 @@ func (c *checker) follow(p *process, r store.Request, t asideWrite) {
 			}
 		}
 	case store.Unmark:
-		if rows := c.aside[b].keys[r.Marker.KeyID]; r.Marker.KeyID != "" && len(rows) > 0 {
-			about.violated("I-38", "%s: the marker of key %s is removed while %d of its rows are set aside", p.name, r.Marker.KeyID, len(rows))
-		}
+		c.unmarked(p, b, r.Marker)
 	}
 }
 

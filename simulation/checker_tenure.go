@@ -9,6 +9,9 @@ import (
 // first claim, or keep, of each that the table applied.
 type tenures struct {
 	began map[ownership]int
+	// unaware are the records that a process submitted which could not know yet of a
+	// younger one under its id. They may be seen long after.
+	unaware map[submittedBy]bool
 	// last is the tenure of the last record that consumers saw on a partition.
 	last map[lanePlace]int
 }
@@ -21,7 +24,22 @@ type ownership struct {
 	number  int64
 }
 
-func newTenures() tenures { return tenures{map[ownership]int{}, map[lanePlace]int{}} }
+// submittedBy is one submission of a record.
+type submittedBy struct {
+	process string
+	token   publisher.Token
+}
+
+func newTenures() tenures {
+	return tenures{began: map[ownership]int{}, unaware: map[submittedBy]bool{}, last: map[lanePlace]int{}}
+}
+
+// submits notes a record on its way.
+func (c *checker) submits(p *process, t publisher.Token) {
+	if c.fleet.fenced() && c.unaware(p) {
+		c.tenures.unaware[submittedBy{p.name, t}] = true
+	}
+}
 
 // tenureBegins notes a lease write that begins a tenure.
 func (c *checker) tenureBegins(p *process, r store.Request, reply store.Reply) {
@@ -49,7 +67,7 @@ func (c *checker) inTenure(r BrokerRecord) {
 	}
 	began := c.tenures.began[tenureOf(r.Owner, r.Token)]
 	at := lanePlace{r.Token.Bucket, r.Topic, r.Partition}
-	if began < c.tenures.last[at] && !c.unawareNamed(r.Owner) {
+	if began < c.tenures.last[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}] {
 		c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
 	}
 	c.tenures.last[at] = max(c.tenures.last[at], began)
@@ -75,14 +93,4 @@ func (c *checker) unseen(i int) bool {
 func (c *checker) together(i, j int) bool {
 	committed := c.fleet.writers.committed
 	return !c.fleet.fenced() || partitionOf(committed[i].message) == partitionOf(committed[j].message)
-}
-
-// unawareNamed is unaware for a process that may have ended.
-func (c *checker) unawareNamed(name string) bool {
-	for _, p := range c.fleet.processes {
-		if p.name == name {
-			return c.unaware(p)
-		}
-	}
-	return false
 }

@@ -61,7 +61,8 @@ func (w watchedProducer) Produce(r publisher.Record, t publisher.Token) error {
 	}
 	err := w.Producer.Produce(r, t)
 	if err == nil {
-		w.checker.witness(w.process).submitted(w.checker, w.process, t, w.number)
+		w.checker.submits(w.process, t)
+		w.checker.witness(w.process).submitted(w.checker, w.process, t, r.Topic, w.number)
 	}
 	return err
 }

@@ -56,6 +56,7 @@ type fleet struct {
 	made           int
 	named          int                      // relay ids that were given out
 	starting       int                      // processes that are still to start
+	policies       map[string]bucket.Poison // of processes that have their own, by name
 	heldUp         map[string]bool          // processes whose produce requests are held up
 	fullUntil      map[string]time.Duration // until when the queues of a process's producers have no room
 	healed         bool
@@ -64,7 +65,7 @@ type fleet struct {
 }
 
 func newFleet(o Options) *fleet {
-	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, heldUp: map[string]bool{}, fullUntil: map[string]time.Duration{}, primeAfter: forgottenAfter}
+	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, policies: map[string]bucket.Poison{}, heldUp: map[string]bool{}, fullUntil: map[string]time.Duration{}, primeAfter: forgottenAfter}
 	f.circles = func(steps int) {
 		f.checker.violated("I-36", "%d steps within one virtual second", steps)
 	}
@@ -129,6 +130,15 @@ func (f *fleet) bootNamed(name, relay string) *process {
 	return p
 }
 
+// policy is what a process does with rejected records: that of the run, unless it was
+// started with its own.
+func (f *fleet) policy(p *process) bucket.Poison {
+	if own, has := f.policies[p.name]; has {
+		return own
+	}
+	return bucket.Poison(f.o.Poison)
+}
+
 func (f *fleet) config(p *process) coordinator.Config {
 	letters := ""
 	if f.o.Poison == relay.PoisonDeadLetter {
@@ -141,7 +151,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 		Bucket: bucket.Config{
 			BatchSize: f.o.BatchSize, MaxBatchBytes: 8 << 20,
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
-			Poison: bucket.Poison(f.o.Poison), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
+			Poison: f.policy(p), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 			MaxClockSkew: f.o.MaxClockSkew, Fenced: f.fenced(),
 		},

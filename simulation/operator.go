@@ -22,14 +22,14 @@ func (f *fleet) operators() {
 			i := f.checker.rows[rowName{b, rows[s.IntN(len(rows))]}]
 			m := f.writers.committed[i].message
 			f.operate(b, s, store.SetAside{Bucket: b, Marker: store.Marker{
-				KeyID: outbox.ParkedKeyID(&m), Topic: m.Topic, Reason: "operator", ParkedAt: f.ticks(),
+				KeyID: outbox.ParkedKeyID(&m), Topic: m.Topic, Reason: operatorReason, ParkedAt: f.ticks(),
 			}})
 		}
 	})
 	f.every(TopicParked, func(s source) {
 		topic := topics[s.IntN(len(topics))].name
 		for b := range f.o.Buckets {
-			f.operate(b, s, store.SetAside{Bucket: b, Marker: store.Marker{Topic: topic, Reason: "operator", ParkedAt: f.ticks()}})
+			f.operate(b, s, store.SetAside{Bucket: b, Marker: store.Marker{Topic: topic, Reason: operatorReason, ParkedAt: f.ticks()}})
 		}
 	})
 	f.every(RetryAsked, func(s source) {
@@ -41,31 +41,47 @@ func (f *fleet) operators() {
 	})
 	f.every(RowDiscarded, func(s source) {
 		if rows := f.asideRows(); len(rows) > 0 {
-			f.discard(rows[s.IntN(len(rows))], s)
+			row := rows[s.IntN(len(rows))]
+			f.discardRow(row, s.between(0, 3*time.Second))
 		}
 	})
 }
 
+// operatorReason is the Reason of what operators set aside.
+const operatorReason = "operator"
+
 func (f *fleet) ticks() store.Ticks { return store.Instant{Wall: epoch + f.now}.Ticks() }
 
 // operate does one thing to a bucket, and rings soon after.
-func (f *fleet) operate(b int, s source, r store.Request) store.Reply {
+func (f *fleet) operate(b int, s source, r store.Request) {
+	f.change(r)
+	f.ringLater(b, s.between(0, 3*time.Second))
+}
+
+// change is one request of an operator.
+func (f *fleet) change(r store.Request) store.Reply {
 	reply := f.net.client.Do(context.Background(), r)
 	f.record("operator", operatorActed, applied{r.RequestName(), reply.Class, r})
-	f.writers.open++ // the run is not over before the bell has rung
-	f.At(s.between(0, 3*time.Second), func() {
-		f.writers.open--
-		ring := store.Ring{Bucket: b, At: f.ticks()}
-		rung := f.net.client.Do(context.Background(), ring)
-		f.record("operator", operatorActed, applied{ring.RequestName(), rung.Class, ring})
-	})
 	return reply
 }
 
-// discard throws one row that is set aside away.
-func (f *fleet) discard(row asideRow, s source) {
-	r := store.DiscardParked{Bucket: row.bucket, KeyID: row.keyID, Sequence: row.sequence}
-	if f.operate(row.bucket, s, r).Class != store.Done {
+// ringLater rings after a while, before which the run is not over.
+func (f *fleet) ringLater(b int, after time.Duration) {
+	f.writers.open++
+	f.At(after, func() {
+		f.writers.open--
+		f.ring(b)
+	})
+}
+
+// ring tells the owner of a bucket that something has changed.
+func (f *fleet) ring(b int) { f.change(store.Ring{Bucket: b, At: f.ticks()}) }
+
+// discardRow throws one row that is set aside away, and rings after a while.
+func (f *fleet) discardRow(row asideRow, ringing time.Duration) {
+	reply := f.change(store.DiscardParked{Bucket: row.bucket, KeyID: row.keyID, Sequence: row.sequence})
+	f.ringLater(row.bucket, ringing)
+	if reply.Class != store.Done {
 		return
 	}
 	c := f.checker

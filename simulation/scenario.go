@@ -134,17 +134,7 @@ func (s *Scenario) Run() Report {
 		f.writers.start()
 	}
 	f.trouble()
-	for _, step := range s.steps {
-		until := step.wait(f.now)
-		if until < f.now {
-			t.unmet(step, fmt.Errorf("it is %v already", f.now))
-		}
-		f.runUntil(until, f.failed)
-		if f.failed() {
-			break
-		}
-		t.play(step)
-	}
+	t.through(s.steps)
 	switch {
 	case f.failed():
 	case s.open:

@@ -20,7 +20,8 @@ type counting struct {
 	process string // empty: any
 	bucket  int    // -1: any
 	since   time.Duration
-	saying  string // what an event's text contains
+	saying  string                 // what an event's text contains
+	aside   func(*stage) []counted // rows that are set aside; nil: something else
 }
 
 // readCount reads "at most 3 refused claim of A in bucket 2 since 30s" and its
@@ -50,13 +51,16 @@ func readCount(p *scenarioParser, w *words) expectation {
 }
 
 // countWords are what can be counted beside events.
-var countWords = []string{"rows", "deliveries", "duplicates", "moves", "refused", "done", "sent"}
+var countWords = []string{"rows", "deliveries", "letters", "duplicates", "moves", "refused", "done", "sent"}
 
 // readCounted reads what is counted.
 func readCounted(p *scenarioParser, w *words) counting {
 	c := counting{what: w.take("what is counted"), bucket: -1}
 	switch {
-	case c.what == "deliveries":
+	case c.what == "rows" && w.has("set aside"):
+		c.aside = readAside(w)
+		return c
+	case c.what == "deliveries", c.what == "letters":
 		w.must("of")
 		c.names = p.messages(w)
 		return c
@@ -93,24 +97,30 @@ type counted struct {
 
 // count counts. Deliveries are counted for each message.
 func (t *stage) count(c counting) []counted {
-	switch c.what {
-	case "rows":
+	switch {
+	case c.aside != nil:
+		return c.aside(t)
+	case c.what == "rows":
 		return []counted{{t.rows(c.bucket), ""}}
-	case "deliveries":
+	case c.what == "deliveries", c.what == "letters":
 		var all []counted
 		t.catchUp()
+		of := t.deliveries
+		if c.what == "letters" {
+			of = t.letters
+		}
 		for _, name := range c.names {
-			all = append(all, counted{t.deliveries[name], " of " + name})
+			all = append(all, counted{of[name], " of " + name})
 		}
 		return all
-	case "duplicates":
+	case c.what == "duplicates":
 		t.fleet.checker.catchUp()
 		n := 0
 		for _, delivered := range t.fleet.checker.delivered {
 			n += max(0, delivered-1)
 		}
 		return []counted{{n, ""}}
-	case "sent":
+	case c.what == "sent":
 		return []counted{{t.countSent(c), ""}}
 	}
 	n := 0

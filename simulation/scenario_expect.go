@@ -65,6 +65,8 @@ func (t *stage) watch(d time.Duration, met expectation, enough func(error) bool)
 // readExpectation reads what can be seen.
 func readExpectation(p *scenarioParser, w *words) expectation {
 	switch {
+	case w.peek() == "key", w.peek() == "topic":
+		return readSetAside(w)
 	case w.has("owner of"):
 		return readOwner(w)
 	case w.has("record of"):

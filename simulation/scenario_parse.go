@@ -98,7 +98,7 @@ func (p *scenarioParser) setting(w *words) bool {
 	case w.has("seed"):
 		o.Seed = w.seed()
 	case w.has("poison"):
-		o.Poison = relay.PoisonPolicy(w.oneOf("the policy", "park", "block", "dead-letter"))
+		o.Poison = readPolicy(w)
 	case w.has("rate"):
 		o.Rate, s.random = w.rate("the rate"), true
 	case w.has("without dates"):
@@ -119,6 +119,10 @@ func (p *scenarioParser) setting(w *words) bool {
 		return false
 	}
 	return true
+}
+
+func readPolicy(w *words) relay.PoisonPolicy {
+	return relay.PoisonPolicy(w.oneOf("the policy", "park", "block", "dead-letter"))
 }
 
 // fault reads a kind, its rate, and which of its happenings are to be.
@@ -198,6 +202,8 @@ var scenarioVerbs = map[string]func(*scenarioParser, *words) func(*stage) error{
 	"leave":      readLeave,
 	"fail-over":  readRule(ruleFailOver),
 	"forget":     readRule(ruleForget),
+	"operator":   readOperator,
+	"write":      readWriteAgain,
 	"land":       readLand,
 	"calm":       readCalm,
 	"broker":     readBroker,
@@ -215,9 +221,10 @@ var scenarioVerbs = map[string]func(*scenarioParser, *words) func(*stage) error{
 	"throughout": readThroughout,
 }
 
-// messages reads names of messages that were written before.
-func (p *scenarioParser) messages(w *words) []string {
-	names := w.names(nil)
+// messages reads names of messages that were written before, up to a word of the
+// grammar.
+func (p *scenarioParser) messages(w *words, until ...string) []string {
+	names := w.names(until)
 	for _, name := range names {
 		if w.err == nil && !slices.Contains(p.written, name) {
 			w.fail("no message of that name is written")

@@ -53,6 +53,7 @@ var (
 var requestKinds = []string{
 	"heartbeat", "readCoordination", "claim", "keep", "release", "stampStopped", "prune",
 	"discover", "fetch", "probe", "delete",
+	"readMarkers", "fetchParked", "mark", "move", "removeParked", "unmark", "endRetry",
 	"coordination", "messages", "request", // those of a lane, and all
 	"produce",
 }
@@ -127,7 +128,7 @@ func readCut(p *scenarioParser, w *words) func(*stage) error {
 		}
 	}
 	r := rule{verb: ruleCut, target: readTarget(p, w)}
-	if r.kind != "fetch" {
+	if r.kind != "fetch" && r.kind != "fetchParked" {
 		w.fail("only a fetch can be cut")
 	}
 	w.must("after")

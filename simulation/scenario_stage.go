@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
+	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/coordinator"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/outbox"
@@ -28,6 +29,7 @@ type stage struct {
 	read       int                  // records of the broker's log that were noted
 	log        []string             // the names of their messages; empty for those that are not scripted
 	deliveries map[string]int       // by name
+	letters    map[string]int       // the same, to the dead-letter topic
 	keys       map[string][]byte    // by name
 	seen       []Event
 	sent       []sending
@@ -46,7 +48,7 @@ const farClock = 1000 * time.Hour
 func newStage(s *Scenario, o Options) *stage {
 	t := &stage{
 		scenario: s, cast: map[string]*process{}, rejected: map[string]bool{},
-		messages: map[string]*scripted{}, names: map[uuid.UUID]string{}, deliveries: map[string]int{}, keys: map[string][]byte{},
+		messages: map[string]*scripted{}, names: map[uuid.UUID]string{}, deliveries: map[string]int{}, letters: map[string]int{}, keys: map[string][]byte{},
 	}
 	observe := o.Observe
 	o.Observe = func(e Event) {
@@ -65,12 +67,28 @@ func newStage(s *Scenario, o Options) *stage {
 	faults := f.brokerFaults()
 	faults.Request, faults.Reject = t.produce, t.reject
 	f.broker.SetFaults(faults)
-	for _, topic := range topics {
+	for _, topic := range allTopics() {
 		if !s.without[topic.name] {
 			f.broker.CreateTopic(topic.name, topic.partitions, 0)
 		}
 	}
 	return t
+}
+
+// through plays steps, until a promise is broken.
+func (t *stage) through(steps []scenarioStep) {
+	f := t.fleet
+	for _, step := range steps {
+		until := step.wait(f.now)
+		if until < f.now {
+			t.unmet(step, fmt.Errorf("it is %v already", f.now))
+		}
+		f.runUntil(until, f.failed)
+		if f.failed() {
+			return
+		}
+		t.play(step)
+	}
 }
 
 // play does what a step says.
@@ -160,12 +178,15 @@ func each(p *scenarioParser, w *words, do func(*stage, *process)) func(*stage) e
 	}
 }
 
-// start A B C; start A2 as A.
+// start A B C; start A2 as A; start B with poison block.
 func readStart(p *scenarioParser, w *words) func(*stage) error {
-	names := w.names([]string{"as"})
-	relay := ""
+	names := w.names([]string{"as", "with"})
+	relay, policy := "", bucket.Poison("")
 	if w.has("as") {
 		relay = w.take("a relay id")
+	}
+	if w.has("with poison") {
+		policy = bucket.Poison(readPolicy(w))
 	}
 	p.started = append(p.started, names...)
 	return func(t *stage) error {
@@ -176,6 +197,9 @@ func readStart(p *scenarioParser, w *words) func(*stage) error {
 			id := relay
 			if id == "" {
 				id = name
+			}
+			if policy != "" {
+				t.fleet.policies[name] = policy
 			}
 			process := t.fleet.bootNamed(name, id)
 			process.clock.half = farClock

@@ -88,6 +88,11 @@ func TestScenarioErrors(t *testing.T) {
 		"start A\ncommit m1 in bucket":       "x.txt:4: at the end of the line: a bucket is missing",
 		"start A\nexpect 1 deliveries":       `x.txt:4: at the end of the line: "of" is missing`,
 		"start A\nexpect no sent of A 3":     `x.txt:4: "3": want of, in bucket, since or saying`,
+		"operator paints key a":              `x.txt:3: "paints": what the operator does is one of parks`,
+		"operator parks key a":               "x.txt:3: ",
+		"operator discards m1":               `x.txt:3: "m1": no message of that name is written`,
+		"expect key a in bucket 0 is lost":   `x.txt:3: "lost": it is one of free, set aside, to be retried`,
+		"start A with poison cheese":         `x.txt:3: "cheese": the policy is one of park, block, dead-letter`,
 		"fault thunder 1":                    `x.txt:3: "thunder": the kinds are requestLost`,
 		"end open\nstart A":                  `nothing follows "end open"`,
 		"start A\nexpect 1 deliveries of m1": `x.txt:4: "m1": no message of that name is written`,
@@ -147,6 +152,13 @@ func TestScenarioCommands(t *testing.T) {
 		within 5s 1 deliveries of m11
 		delete topic payments
 		put record of gone seen 0s
+		operator parks topic audit in bucket 0-3 ringing after 2s
+		after 1s operator parks topic audit in bucket 2 refused
+		expect topic audit in bucket 0-3 is set aside
+		expect topic audit in bucket 4 is free
+		operator retries topic audit in bucket 0-3
+		after 20s expect topic audit is free
+		expect no rows set aside in bucket 2
 		after 10s expect A runs
 		kill A
 		expect A died

@@ -32,16 +32,17 @@ type writing struct {
 	bucket  int // -1: that of the key
 	topic   string
 	size    int
+	part    int // the partition that the writer chooses; -1: none
 	stamp   int // the writer's bucket count; 0: that of the fleet
 	each    bool
 	refused bool
 }
 
-var writingWords = []string{"in", "key", "keyless", "to", "of", "stamped", "each", "refused"}
+var writingWords = []string{"in", "key", "keyless", "to", "on", "of", "stamped", "each", "refused"}
 
 // readWriting reads "m1..m3 in bucket 2 key a to audit of 700 bytes stamped 16 each".
 func readWriting(w *words) writing {
-	m := writing{bucket: -1, topic: "orders"}
+	m := writing{bucket: -1, topic: "orders", part: -1}
 	m.names = w.names(writingWords)
 	for w.err == nil && w.peek() != "" {
 		switch {
@@ -53,6 +54,8 @@ func readWriting(w *words) writing {
 			m.keyless = true
 		case w.has("to"):
 			m.topic = w.take("a topic")
+		case w.has("on partition"):
+			m.part = w.number("a partition")
 		case w.has("of"):
 			m.size = w.number("the size")
 			w.must("bytes")
@@ -64,7 +67,7 @@ func readWriting(w *words) writing {
 			m.refused = true
 		default:
 			w.take("")
-			w.fail("want in bucket, key, keyless, to, of, stamped, each or refused")
+			w.fail("want in bucket, key, keyless, to, on partition, of, stamped, each or refused")
 		}
 	}
 	return m
@@ -119,8 +122,8 @@ func (t *stage) reserve(m writing, names []string) error {
 		}
 		t.messages[name] = s
 		t.names[s.message.ID] = name
-		if m.size > 0 {
-			t.fleet.writers.blamed[s.message.ID] = true // a topic's limit may be lower
+		if m.size > 0 || m.part >= 0 { // a topic's limit may be lower, or it has no such partition
+			t.fleet.writers.blamed[s.message.ID] = true
 		}
 		made = append(made, s)
 		if s.bucket != made[0].bucket {
@@ -182,13 +185,22 @@ func (t *stage) make(m writing) (*scripted, error) {
 		key = fmt.Sprintf("bucket-%d", m.bucket)
 	}
 	s := &scripted{message: outbox.Message{Topic: m.topic, CreatedAt: time.Unix(0, int64(epoch+f.now)).UTC()}}
+	in := m.bucket
+	if m.part >= 0 { // a chosen partition chooses the bucket
+		partition := int32(m.part)
+		s.message.Partition = &partition
+		if m.bucket >= 0 && m.bucket != m.part%count {
+			return nil, fmt.Errorf("partition %d is in bucket %d", m.part, m.part%count)
+		}
+		in = -1
+	}
 	switch {
 	case m.keyless:
 		key = ""
 	case key == "":
 		return nil, errors.New("a message has a key, a bucket, or is keyless")
 	default:
-		bytes, err := t.keyIn(key, m.bucket, count)
+		bytes, err := t.keyIn(key, in, count)
 		if err != nil {
 			return nil, err
 		}
@@ -296,6 +308,10 @@ func (t *stage) catchUp() {
 	log := t.fleet.broker.Log()
 	for ; t.read < len(log); t.read++ {
 		id, _ := messageID(log[t.read].Record)
+		if log[t.read].Topic == letterTopic {
+			t.letters[t.names[id]]++
+			continue
+		}
 		t.log = append(t.log, t.names[id])
 		t.deliveries[t.names[id]]++
 	}

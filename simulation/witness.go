@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
@@ -46,8 +48,12 @@ type bucketWitness struct {
 	shared    map[int64]bool // rows that were rejected, perhaps for others
 	undeleted []int64        // acknowledged and not seen to be gone, ascending or not
 	drain     drain
-	batch     uint64 // of the last record that was submitted
-	submitted int    // records of it that are outstanding
+	bell      store.Ticks   // that the last round was shown
+	clean     bool          // the last claim followed a release
+	wrote     time.Duration // when its last lease write was answered
+	rejected  map[int]int   // commits, and how often they were rejected, alone in their request
+	batch     uint64        // of the last record that was submitted
+	submitted int           // records of it that are outstanding
 }
 
 // submission is one record that a producer has not reported yet.
@@ -58,7 +64,8 @@ type submission struct {
 
 // sighting is the coordination partition as a round was shown it.
 type sighting struct {
-	whole  bool // after the last page
+	whole  bool          // after the last page
+	at     time.Duration // when the read of its first page was sent
 	leases []store.Lease
 	relays []store.RelayRecord
 }
@@ -82,6 +89,7 @@ func (c *checker) witness(p *process) *witness {
 		}
 		for b := range w.buckets {
 			w.buckets[b].acked, w.buckets[b].shared = map[int64]bool{}, map[int64]bool{}
+			w.buckets[b].rejected = map[int]int{}
 			w.buckets[b].freeSince = c.fleet.now
 		}
 		c.witnesses[p] = w
@@ -111,6 +119,9 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is rejected again in a request of several", e.Sequence, e.Bucket)
 		}
 		b.shared[e.Sequence] = true
+		if id, err := uuid.Parse(e.Message); e.Alone && err == nil {
+			b.rejected[c.fleet.writers.byID[id]]++ // a row's number may be another's by now
+		}
 		row := rowName{e.Bucket, e.Sequence}
 		if i, known := c.rows[row]; e.Alone && known && !c.fleet.writers.guilty(c.fleet.writers.committed[i].message) && !c.fleet.writers.reused[row] {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is blamed for the rejection of another", e.Sequence, e.Bucket)
@@ -129,7 +140,7 @@ func (w *witness) moved(c *checker, p *process, e event.StateChanged) {
 	switch fsm.State(e.To) {
 	case fsm.Owned:
 		if fsm.State(e.From) == fsm.Claiming {
-			b.drain = drain{tenure: b.tenure, baseline: 1}
+			b.drain = drain{tenure: b.tenure, baseline: 1, aside: asideWitness{since: p.Now(), clean: b.clean}}
 			b.draining = false
 		}
 	case fsm.Lost:
@@ -171,7 +182,7 @@ type naming struct {
 }
 
 // submitted checks one record on its way to a producer.
-func (w *witness) submitted(c *checker, p *process, t publisher.Token, producer int) {
+func (w *witness) submitted(c *checker, p *process, t publisher.Token, topic string, producer int) {
 	b := &w.buckets[t.Bucket]
 	if b.submitted > 0 && b.batch != t.Batch {
 		c.about(p.name, t.Bucket).violated("I-16", "%s submits row %d of bucket %d while %d records of an earlier batch are outstanding", p.name, t.Sequence, t.Bucket, b.submitted)
@@ -187,6 +198,7 @@ func (w *witness) submitted(c *checker, p *process, t publisher.Token, producer 
 	// Of a row that was set aside, and is retried, no gap matters any more.
 	retried := c.everAside[rowName{t.Bucket, t.Sequence}]
 	if int64(t.Batch>>32) == b.drain.tenure && !retried {
+		w.passes(c, p, t.Bucket, t.Sequence, topic)
 		if at := b.drain.gapBefore(t); at != 0 {
 			c.about(p.name, t.Bucket).violated("I-4", "%s submits row %d of bucket %d behind the gap at %d, which was not probed empty after the row was read", p.name, t.Sequence, t.Bucket, at)
 		}

@@ -28,7 +28,8 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 	case store.Heartbeat:
 		return w.beats(c, p, r)
 	case store.ReadCoordination:
-		return func(reply store.Reply) { w.shown(r, reply) }
+		at := c.fleet.now
+		return func(reply store.Reply) { w.shown(r, reply, at) }
 	case store.StampStopped:
 		w.stop.stamped = true
 		if r.At <= w.lastSeen {
@@ -50,6 +51,7 @@ func (c *checker) sent(p *process, r store.Request) (answered func(store.Reply))
 func (w *witness) drains(c *checker, p *process, r store.Request) (answered func(store.Reply)) {
 	d := &w.buckets[r.ConcernsBucket()].drain
 	tenure, sent := d.tenure, d.tick()
+	w.asks(c, p, r)
 	switch r := r.(type) {
 	case store.Fetch:
 		if r.After == 0 {
@@ -83,6 +85,7 @@ func (w *witness) drains(c *checker, p *process, r store.Request) (answered func
 			return
 		}
 		d.open--
+		d.aside.answered(r, reply, d.token)
 		switch answer := reply.Result.(type) {
 		case store.Fetched:
 			if fetch, fetches := r.(store.Fetch); fetches {
@@ -142,13 +145,13 @@ func (w *witness) beats(c *checker, p *process, r store.Heartbeat) func(store.Re
 }
 
 // shown takes a page of the coordination partition.
-func (w *witness) shown(r store.ReadCoordination, reply store.Reply) {
+func (w *witness) shown(r store.ReadCoordination, reply store.Reply, sent time.Duration) {
 	page, ok := reply.Result.(store.CoordinationPage)
 	if !ok {
 		return
 	}
 	if r.After == "" {
-		w.view = sighting{}
+		w.view = sighting{at: sent}
 	}
 	w.view.leases = append(w.view.leases, page.Leases...)
 	w.view.relays = append(w.view.relays, page.Relays...)
@@ -156,6 +159,7 @@ func (w *witness) shown(r store.ReadCoordination, reply store.Reply) {
 	if w.view.whole {
 		w.tableRead = true
 		w.stop.reads, w.stop.freed = w.stop.reads+1, false
+		w.bells()
 	}
 }
 
@@ -240,7 +244,7 @@ func (w *witness) writesLease(c *checker, p *process, r store.Request) (answered
 	switch r := r.(type) {
 	case store.Claim:
 		w.claims(c, p, r)
-		expires = r.Expires
+		expires, b.clean = r.Expires, w.cleanly(r.Bucket)
 		w.begins(p, r.Bucket, r.Claim)
 	case store.Keep:
 		if r.Claim == b.tenure && r.Seen < b.granted {
@@ -249,14 +253,14 @@ func (w *witness) writesLease(c *checker, p *process, r store.Request) (answered
 		if w.numbers[r.Claim] != r.Bucket && w.known(r.Claim) {
 			about.violated("I-20", "%s keeps bucket %d under the number of another tenure", p.name, r.Bucket)
 		}
-		expires = r.Expires
+		expires, b.clean = r.Expires, b.clean && r.Claim == b.tenure
 		w.begins(p, r.Bucket, r.Claim)
 	case store.Release:
 		w.releases(c, p, r)
 	}
 	b.writes++
 	return func(reply store.Reply) {
-		b.writes--
+		b.writes, b.wrote = b.writes-1, c.fleet.now
 		if expires != 0 && reply.Class == store.Done {
 			b.granted = expires
 		}

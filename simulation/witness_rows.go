@@ -20,7 +20,8 @@ type drain struct {
 	rows     []int64 // that the batch has read, ascending
 	front    int     // so many of them are gone
 	gone     map[int64]bool
-	token    string  // of the last transaction that was sent
+	token    string // of the last transaction that was sent
+	aside    asideWitness
 	chunk    []int64 // that is being deleted
 	fetched  map[int64]uint64
 	probes   []probed

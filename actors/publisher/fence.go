@@ -53,9 +53,10 @@ func (f *fencing) settleFence(x *fence) {
 }
 
 // renewed tells whether the lease was renewed less than one LeaseRenewInterval ago,
-// and since another took the fence.
+// and since another took the fence. What came first is asked of the monotonic clock:
+// the wall clock may have been set back between the two.
 func (f *fencing) renewed(x *fence) bool {
-	if !x.lostAt.IsZero() && x.lostAt.Until(x.asked.NotAfter) <= f.settings.LeaseValidity {
+	if !x.lostAt.IsZero() && x.asked.NotAfter.Mono-x.lostAt.Mono <= f.settings.LeaseValidity {
 		return false
 	}
 	return f.now.Until(x.asked.NotAfter) > f.settings.LeaseValidity-f.settings.LeaseRenewInterval

@@ -35,7 +35,7 @@ func in(file, old, new string) []edit { return []edit{{file, old, new}} }
 const root = "../.."
 
 func all() []mutant {
-	return slices.Concat(requests(), leases(), validity(), rows(), plans(), stops(), clocks(), publishing(), fencedMode(), layout())
+	return slices.Concat(requests(), leases(), validity(), rows(), plans(), stops(), clocks(), publishing(), fencedMode(), parking(), layout())
 }
 
 // mutated are the texts of the files that a mutant changes.
