@@ -14,7 +14,7 @@ import (
 // Row is one number of bucket 0 that a writer reserves; they are 1, 2 and so on. Rows
 // of one key are committed in the order of their numbers, others in any.
 type Row struct {
-	Key string
+	Key string // empty: it has none
 	// Together: in one transaction with the row before.
 	Together bool
 	// Unused: the number is dropped, and leaves a gap for ever.
@@ -26,6 +26,9 @@ type Row struct {
 	// Unreadable: it has no message id, and waits for an operator to move it.
 	Unreadable bool
 }
+
+// before tells whether a row must come before a later one: they have one key.
+func (r Row) before(later Row) bool { return r.Key == later.Key && r.Key != "" }
 
 // delivery is what has become of the rows. It is a value: whoever changes it copies
 // it before.
@@ -93,7 +96,7 @@ func (w *world) commits(add func(choiceKind, int, int)) {
 		}
 		waits := false
 		for j := range i {
-			waits = waits || rows[j].Key == row.Key && !rows[j].Unused && !w.delivery.committed[j]
+			waits = waits || rows[j].before(row) && !rows[j].Unused && !w.delivery.committed[j]
 		}
 		if !waits {
 			add(commit, i, 0)
@@ -189,7 +192,7 @@ func (w *world) appended(one batch, count int) {
 			continue
 		}
 		for j := range i {
-			if w.search.o.Rows[j].Key == w.search.o.Rows[i].Key && w.delivery.committed[j] && !w.delivery.delivered[j] && !w.aside.discarded[j] {
+			if w.search.o.Rows[j].before(w.search.o.Rows[i]) && w.delivery.committed[j] && !w.delivery.delivered[j] && !w.aside.discarded[j] {
 				w.breaks("I-4", "row %d passes row %d of the same key", i+1, j+1)
 			}
 		}

@@ -26,8 +26,11 @@ const topic = "orders"
 
 // message is what a row holds.
 func (o Options) message(i int) outbox.Message {
-	m := outbox.Message{Topic: topic, Key: []byte(o.Rows[i].Key)}
+	m := outbox.Message{Topic: topic}
 	m.ID[len(m.ID)-1] = byte(i + 1)
+	if key := o.Rows[i].Key; key != "" {
+		m.Key = []byte(key)
+	}
 	return m
 }
 
@@ -75,7 +78,7 @@ func (x *search) operations(t *table) []store.Request {
 		if row.Unreadable && o.acts(MoveRow) && slices.Contains(t.rows, int64(i+1)) {
 			list = append(list, x.tables.moveRow(int64(i+1)))
 		}
-		known := slices.ContainsFunc(o.Rows[:i], func(row Row) bool { return row.Key == o.Rows[i].Key })
+		known := slices.ContainsFunc(o.Rows[:i], func(before Row) bool { return before.before(row) })
 		if o.acts(SetKeyAside) && !known {
 			list = append(list, store.SetAside{Marker: store.Marker{KeyID: outbox.ParkedKeyID(&m), Topic: topic, Reason: "by hand"}})
 		}

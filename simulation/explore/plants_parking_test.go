@@ -10,43 +10,9 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
-// aRejectedRow waits from the beginning, and is rejected until that is mended; others
-// of its key are committed at any time.
-func aRejectedRow(behind int) []Row {
-	rows := []Row{{Key: "a", Rejected: true, Waiting: true}}
-	for range behind {
-		rows = append(rows, Row{Key: "a"})
-	}
-	return rows
-}
-
-// aTenureDies: a relay dies, and what it has sent lands just before another one claims
-// its bucket, and is seen in parts.
-func aTenureDies(rows []Row, acts ...Act) Options {
-	return Options{
-		JoinWithin: 1, Prompt: true, Rows: rows, Ticks: 8, Acts: len(acts), ActKinds: acts,
-		Faults: 2, Kinds: []Fault{Crashed, Torn},
-	}
-}
-
-func oneRelay(behind, acts int, kinds ...Act) Options {
-	return Options{Relays: 1, Prompt: true, Rows: aRejectedRow(behind), Ticks: 6, Acts: acts, ActKinds: kinds}
-}
-
-func (o Options) withFaults(n int, kinds ...Fault) Options {
-	o.Faults, o.Kinds = n, kinds
-	return o
-}
-
-// without replaces a part of the conditions that contain a text; of updates too where
-// updates says so.
-func without(of, part, by string) func(update, condition string) string {
-	return func(update, condition string) string {
-		if update == "" && strings.Contains(condition, of) {
-			return strings.ReplaceAll(condition, part, by)
-		}
-		return condition
-	}
+// replaced replaces a part of all conditions.
+func replaced(part, by string) func(update, condition string) string {
+	return func(_, condition string) string { return strings.ReplaceAll(condition, part, by) }
 }
 
 // parkedOf is what a bucket's core knows of what is set aside.
@@ -102,19 +68,20 @@ func letPass(core reflect.Value, message any) func() {
 	return func() { keys.Set(all) }
 }
 
-func parkingPlantings() []planting {
+// asidePlantings are bugs in the transactions that set aside, and end that.
+func asidePlantings() []planting {
 	return []planting{
 		{
 			name: "lease check without the claim", breaks: "what an earlier tenure sent is refused (M-01)", caught: "I-10",
 			within: oneRelay(0, 0).withFaults(2, Held, Failed),
-			plant:  plant{condition: without("#claim = :claim", " AND #claim = :claim", "")},
+			plant:  plant{condition: replaced(" AND #claim = :claim", "")},
 		},
 		{
 			name: "rows move before their marker is answered", breaks: "no row is set aside without a marker (M-08)", caught: "I-38",
 			within: oneRelay(1, 0),
 			plant: plant{
 				early:     func(r store.Request) bool { _, marks := r.(store.Mark); return marks },
-				condition: without("#parked = :known", "#parked = :known", "attribute_exists(#parked) OR attribute_not_exists(#parked)"),
+				condition: replaced("#parked = :known", "attribute_exists(#parked) OR attribute_not_exists(#parked)"),
 			},
 		},
 		{
@@ -123,6 +90,16 @@ func parkingPlantings() []planting {
 			plant: plant{condition: func(update, condition string) string {
 				if update == "" && strings.HasPrefix(condition, "#parked = :parked AND ") {
 					return "attribute_exists(#parked)"
+				}
+				return condition
+			}},
+		},
+		{
+			name: "a marker replaces another", breaks: "a marker that is there already is left alone (M-05)", caught: "I-37",
+			within: oneRelay(0, 2, SetKeyAside, Retry),
+			plant: plant{condition: func(update, condition string) string {
+				if update == "" && condition == "attribute_not_exists(#pk)" {
+					return "attribute_exists(#pk) OR attribute_not_exists(#pk)"
 				}
 				return condition
 			}},
@@ -150,6 +127,27 @@ func parkingPlantings() []planting {
 			}},
 		},
 		{
+			name: "a repeated transaction has a new token", breaks: "a transaction takes effect once", caught: "I-10",
+			within: oneRelay(0, 1, Retry).withFaults(1, Held),
+			plant:  plant{forgetful: true},
+		},
+		{
+			name: "a row is moved that is not there", breaks: "only what is among the messages is set aside", caught: "I-37",
+			within: oneRelay(0, 1, SetKeyAside).withFaults(2, Held, Failed),
+			plant: plant{condition: func(update, condition string) string {
+				if update == "" && condition == "attribute_exists(#pk)" {
+					return "attribute_exists(#pk) OR attribute_not_exists(#pk)"
+				}
+				return condition
+			}},
+		},
+	}
+}
+
+// tenurePlantings are bugs in how a tenure begins, and in what it hears.
+func tenurePlantings() []planting {
+	return []planting{
+		{
 			name: "a tenure begins without the markers", breaks: "what is set aside is read before the first row", caught: "I-4",
 			within: oneRelay(1, 0).withFaults(1, Failed),
 			plant: pokingBefore(func(core reflect.Value, message any) {
@@ -171,22 +169,7 @@ func parkingPlantings() []planting {
 			}),
 		},
 		{
-			name: "a repeated transaction has a new token", breaks: "a transaction takes effect once", caught: "I-10",
-			within: oneRelay(0, 1, Retry).withFaults(1, Held),
-			plant:  plant{forgetful: true},
-		},
-		{
-			name: "a row is moved that is not there", breaks: "only what is among the messages is set aside", caught: "I-37",
-			within: oneRelay(0, 1, SetKeyAside).withFaults(2, Held, Failed),
-			plant: plant{condition: func(update, condition string) string {
-				if update == "" && condition == "attribute_exists(#pk)" {
-					return "attribute_exists(#pk) OR attribute_not_exists(#pk)"
-				}
-				return condition
-			}},
-		},
-		{
-			name: "a retry does not wait for the tenure before", breaks: "a retry sees each row of its key (M-08)", caught: "I-4",
+			name: "a retry does not wait for the tenure before", breaks: "a retry sees each row of its key, and each wish (M-08)", caught: "I-37",
 			within: aTenureDies([]Row{{Key: "a", Rejected: true, Waiting: true}, {Key: "a", Waiting: true}}, Retry),
 			plant: pokingAfter(func(core reflect.Value, message any) {
 				open(core.FieldByName("cleanly")).SetBool(true)
@@ -213,4 +196,7 @@ func parkingPlantings() []planting {
 
 // Each planted bug is found by the search that is said to find it, and nothing is
 // found without it.
-func TestPlantedBugsOfParking(t *testing.T) { testPlantings(t, parkingPlantings()) }
+func TestPlantedBugsOfParking(t *testing.T) {
+	testPlantings(t, asidePlantings())
+	testPlantings(t, tenurePlantings())
+}

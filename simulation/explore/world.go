@@ -132,8 +132,10 @@ func (x *search) prompt(r store.Request) bool {
 	switch r.(type) {
 	case store.Discover:
 		return true
-	case store.Fetch, store.ReadMarkers:
+	case store.Fetch:
 		return len(x.o.Rows) == 0
+	case store.ReadMarkers:
+		return !x.o.parking()
 	}
 	return x.o.Prompt && r.Lane() == store.Coordination
 }
