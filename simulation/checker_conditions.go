@@ -111,11 +111,15 @@ func (c *checker) imaginedMove(table asideTable, r store.Move) []difference {
 // imaginedMarker fills the table of what ends a marker, or its retry.
 func imaginedMarker(table asideTable, m store.Marker) []difference {
 	table.mark("marker", m)
-	return []difference{
+	differences := []difference{
 		gone("the marker is gone", "marker"),
 		other("it was set aside anew", "marker", outbox.AttrParkedAtUtc, digits(int64(m.ParkedAt)+1)),
 		other("somebody has asked for a retry meanwhile", "marker", outbox.AttrRetryAtUtc, digits(int64(m.RetryAt)+1)),
 	}
+	if m.KeyID == "" { // a topic has no attempts
+		return differences
+	}
+	return append(differences, other("a retry of it has failed meanwhile", "marker", outbox.AttrAttempts, digits(int64(m.Attempts)+1)))
 }
 
 func gone(what, name string) difference {
@@ -146,6 +150,9 @@ func (t asideTable) mark(name string, m store.Marker) {
 		sort = outbox.ParkedKeySortKey(m.KeyID)
 	}
 	attributes := map[string]types.AttributeValue{outbox.AttrParkedAtUtc: digits(int64(m.ParkedAt))}
+	if m.Attempts != 0 {
+		attributes[outbox.AttrAttempts] = digits(int64(m.Attempts))
+	}
 	if m.RetryAt != 0 {
 		attributes[outbox.AttrRetryAtUtc] = digits(int64(m.RetryAt))
 	}

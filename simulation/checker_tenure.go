@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -89,8 +90,10 @@ func (c *checker) unseen(i int) bool {
 
 // together tells whether the order of two messages of one key shows: in a fenced
 // fleet it does on one partition only, since what a consumer sees first of two is a
-// matter of others' transactions too.
+// matter of others' transactions too. A letter is on another one.
 func (c *checker) together(i, j int) bool {
 	committed := c.fleet.writers.committed
-	return !c.fleet.fenced() || partitionOf(committed[i].message) == partitionOf(committed[j].message)
+	letters := c.fleet.o.Poison == relay.PoisonDeadLetter &&
+		(c.fleet.writers.guilty(committed[i].message) || c.fleet.writers.guilty(committed[j].message))
+	return !c.fleet.fenced() || !letters && partitionOf(committed[i].message) == partitionOf(committed[j].message)
 }

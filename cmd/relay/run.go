@@ -47,7 +47,7 @@ func newRun(a *app) *cobra.Command {
 // collectAfter is by how much of what is live the heap grows, in percent, before Go
 // collects it; GOGC in the environment wins. A relay has little live and makes much
 // that is soon gone, so that Go's own 100 % would keep as much again of nothing.
-const collectAfter = 40
+const collectAfter = 30
 
 func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	if !slices.ContainsFunc(c.app.environ, func(entry string) bool { return strings.HasPrefix(entry, "GOGC=") }) {

@@ -114,7 +114,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
-			edits: in(parkedGo, "	for _, k := range p.keys {\n		if k.RetryAt != 0 || p.withTopic(k.Marker) {", "	for _, m := range p.topics {\n		if m.RetryAt != 0 {\n			return m, true\n		}\n	}\n	for _, k := range p.keys {\n		if k.RetryAt != 0 || p.withTopic(k.Marker) {"),
+			edits: in(parkedGo, "m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) })", "m.RetryAt != 0"),
 		},
 		{
 			name: "a key is cleared in a young tenure", breaks: "an empty key is cleared once the tenure has an age", caught: by("I-40"),
@@ -122,7 +122,10 @@ func parking() []mutant {
 		},
 		{
 			name: "a key is cleared before its rows have moved", breaks: "an empty key is cleared only when no row waits that it was set for", caught: by("I-40"),
-			edits: in(parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"),
+			edits: []edit{
+				{parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"},
+				{retryGo, "	case p.checking && c.checkDue():", "	case c.checkDue():"},
+			},
 		},
 		{
 			name: "removed before acknowledged", breaks: "a row that is retried is removed after its acknowledgement", caught: by("I-3"),
@@ -130,7 +133,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a retry begins with the second row", breaks: "rows of a key are retried in order", caught: by("I-4"),
-			edits: in(retryGo, "		c.transition(b.machine, fsm.Fetched)\n", "		if len(b.rows) > 1 {\n			b.rows = b.rows[1:]\n		}\n		c.transition(b.machine, fsm.Fetched)\n"),
+			edits: in(retryGo, "		b.solid, b.last = len(b.rows), b.rows[len(b.rows)-1].Sequence\n", "		if len(b.rows) > 1 {\n			b.rows = b.rows[1:]\n		}\n		b.solid, b.last = len(b.rows), b.rows[len(b.rows)-1].Sequence\n"),
 		},
 		{
 			name: "a retry ends with its first batch", breaks: "the marker is removed when no row is left", caught: by("I-38"),
@@ -180,7 +183,7 @@ func parking() []mutant {
 			edits: []edit{
 				{condemnedGo, "		c.condemned = condemned{sequence: f.sequence}\n", "		c.condemned.sequence, c.condemned.parked = f.sequence, false\n"},
 				{condemnedGo, "		c.condemned = condemned{}\n		c.transition(b.machine, fsm.Published)", "		c.transition(b.machine, fsm.Published)"},
-				{moveGo, "	c.condemned = condemned{}\n", ""},
+				{condemnedGo, "	c.condemned = condemned{}\n}\n\nfunc tooLarge", "}\n\nfunc tooLarge"},
 			},
 		},
 		{
@@ -189,11 +192,12 @@ func parking() []mutant {
 		},
 		{
 			name: "a rejected row is skipped", breaks: "a key's later rows are set aside with the rejected one", caught: by("I-39", "I-4"),
-			edits: in(moveGo, "	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)", "	c.parked.remove(r.Markers[0])\n	c.condemned = condemned{}\n	c.transition(b.machine, fsm.Marked)"),
+			edits: in(moveGo, "		c.transition(b.machine, fsm.Marked)\n", "		c.parked.remove(r.Markers[0])\n		c.transition(b.machine, fsm.Marked)\n"),
 		},
 		{
 			name: "a letter is not waited for", breaks: "a row is deleted after the acknowledgement of its letter", caught: by("I-3"),
-			edits: in(condemnedGo, "	case r.Outcome == publisher.Acknowledged:\n", "	case r.Outcome == publisher.Acknowledged || r.Outcome == publisher.Unknown:\n"),
+			edits: in(condemnedGo, "	c.send([]outbox.Row{c.letter(row)})\n",
+				"	c.send([]outbox.Row{c.letter(row)})\n	c.do(store.Delete{Bucket: c.cfg.Bucket, Sequences: []int64{row.Sequence}, NotAfter: c.lease.validUntil})\n"),
 		},
 		{
 			name: "a letter does not say why", breaks: "a letter tells of its row's rejection", caught: by("I-2"),
@@ -202,10 +206,6 @@ func parking() []mutant {
 		{
 			name: "a letter keeps its topic", breaks: "letters go to the dead-letter topic", caught: by("I-10", "I-1", "I-2"),
 			edits: in(condemnedGo, "	m.Topic, m.Partition = c.cfg.DeadLetterTopic, nil\n", "	m.Partition = nil\n"),
-		},
-		{
-			name: "a refused transaction changes nothing", breaks: "after a refusal what is set aside is read again", caught: by("I-12", "I-10", "I-39", "I-40"),
-			edits: in(moveGo, "		c.parked.known = c.parked.known && m.Reply.Class != store.Refused\n", ""),
 		},
 	}
 }
