@@ -182,6 +182,7 @@ func (c *core) allFetched() {
 			c.read()
 			return
 		}
+		c.wake("attention")
 	}
 	if c.blocked.sequence > 0 && (len(b.rows) == 0 || b.rows[0].Sequence > c.blocked.sequence) && b.malformed == nil {
 		c.unblock()

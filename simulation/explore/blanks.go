@@ -28,6 +28,9 @@ var blanks = map[string]writer{
 	"coordinator.round.token": tokenOf, "coordinator.stop.token": tokenOf,
 	"bucket.lease.token": tokenOf, "bucket.batch.token": tokenOf, "bucket.probe.token": tokenOf,
 	"bucket.core.discovering": tokenOf,
+	// Only told to observers.
+	"bucket.core.failing": nil, "bucket.core.failed": nil, "bucket.block.since": nil,
+	"bucket.parked.failing": nil, "bucket.parked.rejected": nil,
 	"coordinator.stop.frees": func(e *encoder, p unsafe.Pointer) {
 		for _, token := range slices.Sorted(maps.Keys(*(*map[uint64]bool)(p))) {
 			e.token(token)

@@ -55,6 +55,9 @@ func (x *search) observe(p *process, e event.Event) {
 			w.breaks("I-24", "%s gives up bucket %d, whose lease names it since tick %d", p.name, e.Bucket, n.since)
 		}
 	case event.ActorFailed:
+		if e.Reason == chosen {
+			break
+		}
 		w.breaks("I-9", "%s: %s failed: %s", p.name, e.Actor, e.Reason)
 	case event.RelayWithdrawn:
 		w.breaks("I-24", "%s withdraws although its clock is right", p.name)
@@ -96,6 +99,8 @@ func (w *world) written(p *process, r store.Request, before *table) {
 		w.recordWritten(p, r, before)
 	case store.Delete:
 		w.deleting(p, r)
+	default:
+		w.changedAside(p, r, before)
 	}
 }
 
@@ -133,7 +138,8 @@ func (w *world) recordWritten(p *process, r store.Request, before *table) {
 	}
 }
 
-// check looks for two relays that hold one lease valid by their own reckoning.
+// check looks for two relays that hold one lease valid by their own reckoning, and at
+// the rows.
 func (w *world) check() {
 	for b := range w.search.o.Buckets {
 		var holder *process
@@ -147,6 +153,7 @@ func (w *world) check() {
 			holder = p
 		}
 	}
+	w.checkAside()
 }
 
 // holds tells whether a process holds a lease valid: neither of its clocks has passed
@@ -157,8 +164,8 @@ func (p *process) holds(w *world, b int) bool {
 
 // settled demands what is true of a fleet in which nothing has gone wrong for long:
 // each bucket has a living owner that works on it, the split is fair, no write is
-// refused, and who was asked to stop has ended.
-func (w *world) settled() {
+// refused, and who was asked to stop has ended. It is false when nobody is left to work.
+func (w *world) settled() (alive bool) {
 	var relays []*process
 	for _, p := range w.processes {
 		switch {
@@ -170,7 +177,7 @@ func (w *world) settled() {
 		}
 	}
 	if len(relays) == 0 {
-		return
+		return false
 	}
 	if w.refused > 0 {
 		w.breaks("I-12", "%d writes of a settled fleet were refused", w.refused)
@@ -180,14 +187,16 @@ func (w *world) settled() {
 		i := slices.IndexFunc(relays, func(p *process) bool { return p.relay == lease.Owner && p.holds(w, b) })
 		if i < 0 {
 			w.breaks("I-10", "nobody works on bucket %d, which names %q", b, lease.Owner)
-			return
+			return true
 		}
 		owned[i]++
 	}
 	if slices.Max(owned)-slices.Min(owned) > 1 {
 		w.breaks("I-10", "the split is %v", owned)
 	}
+	w.settledAside()
 	w.settledDelivery()
+	return true
 }
 
 // tell puts the way to a violation into words.

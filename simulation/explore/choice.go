@@ -38,6 +38,12 @@ const (
 	linger                        // a batch takes a tick longer
 	late                          // a batch that was given up is appended
 	splitFetch                    // a fetch reads below operand now, and the rest when it arrives
+	fail                          // a process's bucket actor panics, without a cause
+	operate                       // an operator changes what is set aside; index is which operation
+	ring                          // the operator rings for the owner
+	mend                          // the broker takes what it rejected
+	tear                          // a transaction is applied, and operand are the bits of what is not seen of it
+	appear                        // the rest of it is seen
 	partly                        // a delete is processed but for what is behind operand rows
 )
 
@@ -61,11 +67,12 @@ func (w *world) choices() []choice {
 		}
 	}
 	urgent = w.deliveryChoices(add) || urgent
+	w.asideChoices(add)
 	w.processChoices(add)
 	if w.left.faults > 0 && w.tick < o.FaultTicks {
 		w.faultChoices(add)
 	}
-	if !urgent && w.tick < o.Ticks {
+	if !urgent && w.tick < o.Ticks && !w.veilEnds() {
 		add(elapse, 0, 0)
 	}
 	if !urgent && w.tick == o.Ticks {
@@ -131,6 +138,9 @@ func (w *world) latest(p *process) bool {
 func (w *world) faultChoices(add func(choiceKind, int, int)) {
 	o := w.search.o
 	for i, one := range w.wires {
+		if one.state != delayed && one.reply == nil && one.part == nil && o.may(Torn) {
+			w.tears(i, add)
+		}
 		if one.state != underWay || one.reply != nil || one.part != nil {
 			continue
 		}
@@ -159,6 +169,9 @@ func (w *world) faultChoices(add func(choiceKind, int, int)) {
 		if o.may(Crashed) {
 			add(crash, i, 0)
 		}
+		if o.may(Failed) && p.bucketActor() >= 0 {
+			add(fail, i, 0)
+		}
 		if o.may(Stalled) {
 			add(stall, i, o.Interval)
 			add(stall, i, o.Lease)
@@ -172,14 +185,15 @@ func (w *world) faultChoices(add func(choiceKind, int, int)) {
 	w.deliveryFaults(add)
 }
 
-// may tells whether a fault is among those that happen; without any named all are.
+// may tells whether a fault is among those that happen; without any named all are,
+// but for panics where no row may be set aside.
 func (o Options) may(f Fault) bool {
 	for _, kind := range o.Kinds {
 		if kind == f {
 			return true
 		}
 	}
-	return len(o.Kinds) == 0
+	return len(o.Kinds) == 0 && (f != Failed || o.parking())
 }
 
 // after is the world after a choice.
@@ -218,7 +232,7 @@ func (w *world) after(c choice) *world {
 	case elapse:
 		n.goOn()
 	default:
-		if !n.happensTo(c) {
+		if !n.happensTo(c) && !n.actsAside(c) {
 			n.delivers(c)
 		}
 	}
@@ -229,7 +243,7 @@ func (w *world) after(c choice) *world {
 // happensTo carries out what happens to a process; false when it is something else.
 func (w *world) happensTo(c choice) bool {
 	switch c.kind {
-	case stop, crash, stall, setClock:
+	case stop, crash, stall, setClock, fail:
 	default:
 		return false
 	}
@@ -246,6 +260,8 @@ func (w *world) happensTo(c choice) bool {
 			p.stalled = w.tick + c.operand
 		case setClock:
 			p.offset = c.operand
+		case fail:
+			p.fail(w.search)
 		}
 	})
 	if p.gone() {
@@ -257,7 +273,7 @@ func (w *world) happensTo(c choice) bool {
 // fault tells whether a choice costs a fault.
 func (c choice) fault() bool {
 	switch c.kind {
-	case hold, repeat, throttle, slow, slowAnswer, crash, stall, setClock, unsent, unheard, linger, splitFetch, partly:
+	case hold, repeat, throttle, slow, slowAnswer, crash, stall, setClock, unsent, unheard, linger, splitFetch, partly, tear, fail:
 		return true
 	}
 	return false
@@ -328,7 +344,7 @@ func (w *world) bury(p *process) {
 
 // heal ends all choosing.
 func (w *world) heal() {
-	w.healing = true
+	w.healing = settling
 	kept := w.wires[:0]
 	for _, one := range w.wires {
 		if one.state != lurking {
@@ -337,6 +353,7 @@ func (w *world) heal() {
 	}
 	w.wires = kept
 	w.healDelivery()
+	w.healAside()
 }
 
 // deliverFirst lets the first thing arrive that must.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/google/uuid"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/outbox"
@@ -15,12 +14,21 @@ import (
 // Row is one number of bucket 0 that a writer reserves; they are 1, 2 and so on. Rows
 // of one key are committed in the order of their numbers, others in any.
 type Row struct {
-	Key string
+	Key string // empty: it has none
 	// Together: in one transaction with the row before.
 	Together bool
 	// Unused: the number is dropped, and leaves a gap for ever.
 	Unused bool
+	// Waiting: it was committed before anything else happened.
+	Waiting bool
+	// Rejected: the broker rejects it for its own sake, until that is mended.
+	Rejected bool
+	// Unreadable: it has no message id, and waits for an operator to move it.
+	Unreadable bool
 }
+
+// before tells whether a row must come before a later one: they have one key.
+func (r Row) before(later Row) bool { return r.Key == later.Key && r.Key != "" }
 
 // delivery is what has become of the rows. It is a value: whoever changes it copies
 // it before.
@@ -44,6 +52,8 @@ type batch struct {
 // removed or was told to be empty, at any time, and, by row, since it read that row.
 type sight struct {
 	settled uint32
+	read    uint32 // rows that it was ever shown
+	met     uint32 // rows that it was shown, and that cannot be read
 	since   []uint32
 }
 
@@ -53,6 +63,12 @@ func bit(sequence int64) uint32 { return 1 << sequence }
 func (x *search) beginDelivery(w *world) {
 	n := len(x.o.Rows)
 	w.delivery = delivery{committed: make([]bool, n), delivered: make([]bool, n)}
+	for i, row := range x.o.Rows {
+		if row.Waiting {
+			w.table = x.tables.with(w.table, x.tables.committed[int64(i+1)])
+			w.delivery.committed[i] = true
+		}
+	}
 }
 
 func (d delivery) copy() delivery {
@@ -80,7 +96,7 @@ func (w *world) commits(add func(choiceKind, int, int)) {
 		}
 		waits := false
 		for j := range i {
-			waits = waits || rows[j].Key == row.Key && !rows[j].Unused && !w.delivery.committed[j]
+			waits = waits || rows[j].before(row) && !rows[j].Unused && !w.delivery.committed[j]
 		}
 		if !waits {
 			add(commit, i, 0)
@@ -91,8 +107,7 @@ func (w *world) commits(add func(choiceKind, int, int)) {
 // commit writes a transaction, whole.
 func (w *world) commit(i int) {
 	for first := i; i < len(w.search.o.Rows) && (i == first || w.search.o.Rows[i].Together); i++ {
-		message := outbox.Message{ID: uuid.UUID{15: byte(i + 1)}, Topic: "orders", Key: []byte(w.search.o.Rows[i].Key)}
-		w.table = w.search.tables.with(w.table, w.search.tables.schema.EncodeMessage(message, 0, int64(i+1)))
+		w.table = w.search.tables.with(w.table, w.search.tables.committed[int64(i+1)])
 		w.delivery.committed[i] = true
 	}
 }
@@ -111,18 +126,21 @@ func (x *search) toPublisher(p *process, message any) {
 	if !p.holds(w, publish.Bucket) || publish.NotAfter.PassedAt(p.now(w)) {
 		w.breaks("I-6", "%s publishes rows %v without a valid lease", p.name, one.rows)
 	}
-	w.gaps(p, one.rows)
+	if !w.publishedAside(p, one) { // rows that are set aside were probed before that
+		w.gaps(p, one.rows, 0)
+	}
 	w.delivery.batches = append(w.delivery.batches, one)
 }
 
-// gaps checks that each number before a row that is published is accounted for.
-func (w *world) gaps(p *process, rows []int64) {
+// gaps checks that each number before a row that is published, or set aside, is
+// accounted for: by what the process was shown, or for being no gap.
+func (w *world) gaps(p *process, rows []int64, filled uint32) {
 	s := w.sight(p.number)
 	for _, sequence := range rows {
 		for n := int64(1); n < sequence; n++ {
-			known := s.since[sequence]&bit(n) != 0 || s.settled&bit(n) != 0 || slices.Contains(rows, n)
+			known := s.since[sequence]&bit(n) != 0 || s.settled&bit(n) != 0 || slices.Contains(rows, n) || filled&bit(n) != 0
 			if !known && !w.delivery.delivered[n-1] {
-				w.breaks("I-4", "%s publishes row %d behind number %d, which it did not probe since", p.name, sequence, n)
+				w.breaks("I-4", "%s takes row %d behind number %d, which it did not probe since", p.name, sequence, n)
 			}
 		}
 	}
@@ -132,9 +150,17 @@ func (w *world) gaps(p *process, rows []int64) {
 func (w *world) shown(process int, r store.Request, reply store.Reply) {
 	switch result := reply.Result.(type) {
 	case store.Fetched:
+		if _, aside := r.(store.FetchParked); aside {
+			return
+		}
 		s := w.sight(process)
 		for _, row := range result.Rows {
+			s.read |= bit(row.Sequence)
 			s.since[row.Sequence] = 0
+		}
+		if fault, unreadable := result.Malformed.(*outbox.ItemError); unreadable {
+			sequence, _ := outbox.ParseSequence(fault.SortKey)
+			s.met |= bit(sequence)
 		}
 	case store.Probed:
 		probe := r.(store.Probe)
@@ -166,7 +192,7 @@ func (w *world) appended(one batch, count int) {
 			continue
 		}
 		for j := range i {
-			if w.search.o.Rows[j].Key == w.search.o.Rows[i].Key && w.delivery.committed[j] && !w.delivery.delivered[j] {
+			if w.search.o.Rows[j].before(w.search.o.Rows[i]) && w.delivery.committed[j] && !w.delivery.delivered[j] && !w.aside.discarded[j] {
 				w.breaks("I-4", "row %d passes row %d of the same key", i+1, j+1)
 			}
 		}
@@ -174,16 +200,19 @@ func (w *world) appended(one batch, count int) {
 	}
 }
 
-// published answers a batch: its first rows are acknowledged, the others are not.
-func (w *world) published(one batch, acknowledged int, rest publisher.Outcome) {
+// published answers a batch: its first rows are acknowledged, the next has an outcome,
+// and so have those behind it.
+func (w *world) published(one batch, acknowledged int, next, rest publisher.Outcome) {
 	if w.processes[one.process].gone() {
 		return
 	}
 	results := make([]publisher.Result, len(one.rows))
 	for i := range results {
 		results[i].Outcome = publisher.Acknowledged
-		if i >= acknowledged {
+		if i > acknowledged {
 			results[i].Outcome = rest
+		} else if i == acknowledged {
+			results[i].Outcome = next
 		}
 	}
 	if f := w.search.plant.outcome; f != nil {
@@ -212,7 +241,8 @@ func (w *world) releasing(p *process) {
 // settledDelivery demands that all that was committed is delivered and gone.
 func (w *world) settledDelivery() {
 	for i, committed := range w.delivery.committed {
-		if committed && !w.delivery.delivered[i] {
+		waits := w.aside.discarded[i] || w.table.isParked(int64(i+1)) != ""
+		if committed && !w.delivery.delivered[i] && !waits {
 			w.breaks("I-1", "row %d was never delivered", i+1)
 		}
 	}
@@ -241,11 +271,16 @@ func (w *world) encodeDelivery(e *encoder) {
 	e.text("")
 	for _, s := range d.seen {
 		e.number(int64(s.settled))
+		e.number(int64(s.read))
+		e.number(int64(s.met))
 		for _, n := range s.since {
 			e.number(int64(n))
 		}
 	}
 }
+
+// claim is the number of the tenure that a batch is of.
+func (b batch) claim() int64 { return int64(b.number >> 32) }
 
 func (w *world) wordsOfBatch(one batch) string {
 	return fmt.Sprintf("%s's batch of rows %v", w.processes[one.process].name, one.rows)

@@ -33,7 +33,7 @@ func (w *world) deliveryFaults(add func(choiceKind, int, int)) {
 		if one.state != underWay {
 			continue
 		}
-		for count := range len(one.rows) {
+		for count := range w.accepted(one) {
 			if o.may(Unsent) {
 				add(unsent, i, count)
 			}
@@ -93,19 +93,20 @@ func (w *world) comesBack(c choice) {
 	one := w.delivery.batches[c.index]
 	if c.kind == unheard {
 		w.delivery.batches[c.index].state = lurking
-		w.published(one, 0, publisher.Unknown)
+		w.published(one, 0, publisher.Unknown, publisher.Unknown)
 		return
 	}
 	w.delivery.batches = slices.Delete(slices.Clone(w.delivery.batches), c.index, c.index+1)
 	switch c.kind {
 	case acknowledge:
-		w.appended(one, len(one.rows))
-		w.published(one, len(one.rows), publisher.Acknowledged)
+		count := w.accepted(one)
+		w.appended(one, count)
+		w.published(one, count, publisher.Refused, publisher.NotSubmitted)
 	case unsent:
 		w.appended(one, c.operand)
-		w.published(one, c.operand, publisher.Failed)
+		w.published(one, c.operand, publisher.Failed, publisher.Failed)
 	case late:
-		w.appended(one, len(one.rows))
+		w.appended(one, w.accepted(one))
 	}
 }
 
@@ -143,6 +144,10 @@ func (w *world) wordsOfDelivery(c choice) string {
 	case partly:
 		return fmt.Sprintf("is processed but for what is behind the first %d: %s", c.operand, w.request(w.wires[c.index]))
 	case acknowledge:
+		one := w.delivery.batches[c.index]
+		if count := w.accepted(one); count < len(one.rows) {
+			return fmt.Sprintf("row %d is rejected: %s", one.rows[count], batch())
+		}
 		return "is appended and acknowledged: " + batch()
 	case unsent:
 		return fmt.Sprintf("comes back with %d rows acknowledged: %s", c.operand, batch())
@@ -153,5 +158,5 @@ func (w *world) wordsOfDelivery(c choice) string {
 	case linger:
 		return "takes a tick longer: " + batch()
 	}
-	return ""
+	return w.wordsAside(c)
 }

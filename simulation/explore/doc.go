@@ -14,7 +14,8 @@
 // form no circle, and the search ends by itself.
 //
 // The table is package store over store/memtable. What a request does to a table is
-// computed once for each pair of the two, and looked up from then on.
+// computed once for each pair of the two, and looked up from then on. It remembers the
+// transactions that it has applied by their tokens.
 //
 // The choices are:
 //
@@ -24,17 +25,24 @@
 //     applied; one that is throttled; one that arrives, or is answered, a tick later; a
 //     crash; a stall; a clock that is set within the allowed skew; a fetch that is read
 //     in two parts; a delete that is processed in part; a batch that is not appended, in
-//     part or as a whole, comes back late, or unknown and is appended at any time;
+//     part or as a whole, comes back late, or unknown and is appended at any time; a
+//     transaction that is applied, and seen in parts for less than a LeaseRenewInterval,
+//     each set of its items last; a panic of a bucket's actor, after which a fresh one
+//     follows in the same process;
 //   - the start of a relay, with its clock anywhere within the skew, a stop, a new
 //     start under the same id, a commit;
+//   - what an operator does about rows that are set aside, bounded by Options.Acts, and,
+//     as a step of its own, that it rings; that the broker takes what it rejected;
 //   - that a tick goes by, once nothing on its way must arrive before.
 //
-// What is checked in each state are I-3 to I-7, I-9, I-20 and I-24 of
+// What is checked in each state are I-1, I-3 to I-7, I-9, I-20, I-24, I-37 and I-38 of
 // docs/invariants.md, from outside: by the table, by what a batch holds, and by what
 // each relay says that it believes of its leases. Where nothing is left to choose,
 // nothing goes wrong any more, and after a lease and some rounds one relay must work
 // on each bucket, who was to stop must have ended, no write may be refused (I-1, I-10,
-// I-12), and all that was committed must be delivered and gone.
+// I-12), and all that was committed must be delivered and gone, or set aside under a
+// marker; no marker of a key may be left without rows, and no retry that was asked for.
+// Then all that is set aside is retried, and the table must be empty.
 //
 // A Violation has its way in numbered lines, and, for leases, as a scenario that the
 // simulation plays.
@@ -52,9 +60,11 @@
 // tell the difference.
 //
 // The publisher is played by the world, after its contract: a batch is answered once,
-// and what was given up may still be appended. Jitter is none. There is no clock guard
+// and what was given up may still be appended; behind a row that is rejected none of
+// its batch is appended. Jitter is none. There is no clock guard
 // (answers say no date), no fault of the network below a request, and no page with a
-// next one. Looks for messages are answered at once, and so are requests for
+// next one. An operator's requests are never lost, and its clock only counts: of what it
+// stamps nothing but equality matters. Looks for messages are answered at once, and so are requests for
 // coordination where Options.Prompt says so.
 //
 // Two coincidences are left out, since it takes two clocks that agree to 100 ns: that

@@ -98,6 +98,13 @@ func compileNew(t reflect.Type) writer {
 		}
 	case reflect.TypeFor[*fsm.FSM]():
 		return func(e *encoder, p unsafe.Pointer) { e.text((*(**fsm.FSM)(p)).Current()) }
+	case reflect.TypeFor[store.Request](): // until when it may leave is decided when it does
+		return func(e *encoder, p unsafe.Pointer) {
+			if r := *(*store.Request)(p); r != nil {
+				e.text(requestCode(r))
+			}
+			e.text("")
+		}
 	case reflect.TypeFor[outbox.Row]():
 		return func(e *encoder, p unsafe.Pointer) { e.number((*outbox.Row)(p).Sequence) }
 	}

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
@@ -36,6 +38,8 @@ const (
 	Split      Fault = "split"       // a fetch reads its first rows earlier than its last
 	Partly     Fault = "partly"      // a delete leaves its last rows undone
 	Unsent     Fault = "unsent"      // a batch is not appended, or only its first rows
+	Torn       Fault = "torn"        // a transaction is applied, and seen in parts for less than a LeaseRenewInterval
+	Failed     Fault = "failed"      // the actor of a bucket panics, and a fresh one follows in the same process
 	Unheard    Fault = "unheard"     // a batch is given up, and its rows are appended at any time, or never
 )
 
@@ -65,6 +69,8 @@ type Options struct {
 
 	Rows      []Row // that writers commit, in the order of their numbers
 	BatchSize int   // default 500
+	Acts      int   // that an operator may carry out, of all kinds together
+	ActKinds  []Act
 	// Prompt: requests for coordination are applied and answered at once.
 	Prompt bool
 
@@ -122,6 +128,11 @@ func (o Options) apart(process int) time.Duration {
 	return time.Duration(process) * apart
 }
 
+// parking tells whether rows may be set aside.
+func (o Options) parking() bool {
+	return o.Acts > 0 || slices.ContainsFunc(o.Rows, func(row Row) bool { return row.Rejected || row.Unreadable })
+}
+
 // pollInterval is out of sight where there are no rows.
 func (o Options) pollInterval() time.Duration {
 	if len(o.Rows) == 0 {
@@ -144,7 +155,13 @@ type plant struct {
 	request   func(r store.Request) store.Request                  // as it leaves
 	clock     func(store.Instant) store.Instant                    // as it is read
 	outcome   func([]publisher.Result)                             // of a batch
-	maxSkew   func(time.Duration) time.Duration                    // as the relay is told
+	// forgetful: no transaction is known again by its token.
+	forgetful bool
+	// early: the request is answered as done when it leaves, and goes on its way.
+	early func(store.Request) bool
+	// step surrounds each message to an actor of a bucket, whose core it may change.
+	step    func(core reflect.Value, message any) (after func())
+	maxSkew func(time.Duration) time.Duration // as the relay is told
 }
 
 func (p plant) clocks(now store.Instant) store.Instant {

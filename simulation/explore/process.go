@@ -98,7 +98,7 @@ func (x *search) config(p *process, r *runtime) coordinator.Config {
 		LeaseDuration: x.o.leaseDuration(), LeaseRenewInterval: x.o.interval(), ShutdownTimeout: x.o.shutdownTimeout(), MaxConcurrency: 8,
 		Bucket: bucket.Config{
 			BatchSize: x.o.BatchSize, MaxBatchBytes: 8 << 20, PollInterval: x.o.pollInterval(), ErrorBackoff: tick,
-			LeaseDuration: x.o.leaseDuration(), LeaseRenewInterval: x.o.interval(), MaxClockSkew: x.plant.skew(x.o.skew()),
+			LeaseDuration: x.o.leaseDuration(), LeaseRenewInterval: x.o.interval(), MaxClockSkew: x.plant.skew(x.o.skew()), Poison: bucket.Park, PoisonAfter: 1,
 		},
 		Ended: func(error) { x.here(r.process).ended = true },
 	}
@@ -175,8 +175,31 @@ func (x *search) attempt(p *process, h hosted, ctx *courier) (survived bool) {
 			x.world.breaks("I-9", "%s: %s panicked: %v", p.name, h.pid.Id, reason)
 		}
 	}()
+	if x.plant.step != nil && h.pid.Id != coordinatorID {
+		if after := x.plant.step(h.core(), ctx.message); after != nil {
+			defer after()
+		}
+	}
 	h.actor.Receive(ctx)
 	return true
+}
+
+// chosen is why an actor panics whose panic is a choice.
+const chosen = "chosen"
+
+// bucketActor is the place of the actor of bucket 0 among the actors; -1: there is none.
+func (p *process) bucketActor() int {
+	return slices.IndexFunc(p.actors, func(h hosted) bool { return strings.Contains(h.pid.Id, "/bucket-0-") })
+}
+
+// fail ends the actor of bucket 0 as a panic does. The process goes on.
+func (p *process) fail(x *search) {
+	dead := p.actors[p.bucketActor()]
+	p.actors = slices.DeleteFunc(p.actors, func(h hosted) bool { return h.pid == dead.pid })
+	x.attempt(p, dead, &courier{search: x, process: p, self: dead.pid, message: &actor.Stopping{}})
+	p.beliefs[0] = actors.Instant{}
+	claim := dead.core().FieldByName("cfg").FieldByName("Claim").Int()
+	p.queue = append(p.queue, letter{coordinatorID, bucket.Failed{Tenure: claim, Reason: chosen}})
 }
 
 // copy is the process for a world of its own.

@@ -73,13 +73,14 @@ func newSearch(o Options) *search {
 // beginning is a world in which nothing has started.
 func (x *search) beginning() *world {
 	w := &world{
-		search: x, table: x.tables.of(nil), named: make([]naming, x.o.Buckets),
+		search: x, table: x.tables.of(nil, nil, veil{}), named: make([]naming, x.o.Buckets),
 		left: budget{x.o.Faults, x.o.Stops, x.o.Restarts},
 	}
 	if x.o.Former {
 		w.table = x.tables.with(w.table, x.formerRecord())
 	}
 	x.beginDelivery(w)
+	x.beginAside(w)
 	return w
 }
 
@@ -127,11 +128,32 @@ func (x *search) visit(w *world) {
 const busiest = 1000
 
 // heal lets a world go on without faults until it must be settled, and demands that
-// it is.
+// it is. Then an operator retries all that is set aside, after which nothing must be.
 func (x *search) heal(w *world) {
 	w.heal()
-	settling := x.o.Lease + x.o.Skew + 3*x.o.Interval + 2*x.o.requestTicks()
-	for end := w.tick + settling; w.tick < end; {
+	o := x.o
+	settling := o.Lease + o.Skew + 3*o.Interval + 2*o.requestTicks()
+	if o.parking() { // a tenure must be old enough, and keys take turns
+		settling += 4 * o.Interval
+	}
+	if !x.settle(w, settling) {
+		return
+	}
+	if alive := w.settled(); alive && o.parking() && w.broken == nil {
+		w.healing = emptying
+		w.retryAll()
+		if !x.settle(w, 6*o.Interval) {
+			return
+		}
+		w.emptied()
+	}
+	x.report.Violation = w.broken
+}
+
+// settle lets so many ticks go by. It is false when what follows was seen before, or
+// is a violation.
+func (x *search) settle(w *world, ticks int) bool {
+	for end := w.tick + ticks; w.tick < end; {
 		for n := 0; w.urgent(); n++ {
 			if n > busiest {
 				w.breaks("I-10", "more than %d requests in one tick, and no end", busiest)
@@ -139,12 +161,12 @@ func (x *search) heal(w *world) {
 			w.deliverFirst()
 			if w.broken != nil {
 				x.report.Violation = w.broken
-				return
+				return false
 			}
 		}
 		code := w.encode()
 		if x.healed[code] {
-			return
+			return false
 		}
 		x.healed[code] = true
 		x.report.Healed++
@@ -155,11 +177,10 @@ func (x *search) heal(w *world) {
 		w.check()
 		if w.broken != nil {
 			x.report.Violation = w.broken
-			return
+			return false
 		}
 	}
-	w.settled()
-	x.report.Violation = w.broken
+	return true
 }
 
 // preset makes a coordinator believe that it has completed rounds before.

@@ -59,6 +59,9 @@ func TestDelivery(t *testing.T) {
 	t.Run("handover", func(t *testing.T) {
 		sound(t, Options{JoinWithin: 1, Prompt: true, Rows: []Row{{Key: "a"}}, Stops: 1, Faults: 1})
 	})
+	t.Run("a stop after a panic", func(t *testing.T) {
+		sound(t, Options{JoinWithin: 1, Prompt: true, Rows: []Row{{Key: "a"}}, Stops: 1, Faults: 1, Kinds: []Fault{Failed}})
+	})
 }
 
 // The sizes that take minutes. EXPLORE is anything; make explore sets it.
@@ -112,6 +115,7 @@ func TestBlanks(t *testing.T) {
 		{JoinWithin: 1, Ticks: 4, Faults: 1},
 		{Relays: 1, Ticks: 6, Faults: 1, Stops: 1, Restarts: 1},
 		{Relays: 1, Prompt: true, Rows: aKeyAroundAnother(), Ticks: 4, Faults: 1},
+		oneRelay(1, 1, Retry).withFaults(1, Held, Torn, Failed),
 	} {
 		x := newSearch(o.withDefaults())
 		first := map[stateHash]*world{}

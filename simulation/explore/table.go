@@ -2,11 +2,8 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,23 +12,41 @@ import (
 	"github.com/bucketbrigade/relay/store/memtable"
 )
 
+type item = map[string]types.AttributeValue
+
 // table is all that the table holds, as a value. Equal ones are one: their numbers
 // tell them apart.
 type table struct {
-	number int
-	items  []map[string]types.AttributeValue
-	leases []store.Lease // by bucket, as the store reads them
-	relays []store.RelayRecord
-	rows   []int64 // numbers, ascending; there is one bucket with rows
+	number  int
+	items   []item
+	applied []applied // transactions that are remembered by their tokens
+	veil    veil
+	leases  []store.Lease // by bucket, as the store reads them
+	relays  []store.RelayRecord
+	rows    []int64 // numbers, ascending; there is one bucket with rows
+
+	markers []store.Marker // of that bucket
+	parked  []parkedRow    // ascending by key, then number
+	broken  *Violation     // what is not as it must be in any table
+}
+
+// applied is one transaction that the table will know again.
+type applied struct{ token, request string }
+
+// parkedRow is one row that is set aside.
+type parkedRow struct {
+	keyID    string
+	sequence int64
 }
 
 // tables are the tables that were ever seen, and what requests did to them: store and
 // memtable are asked once for each request to each table.
 type tables struct {
-	schema  outbox.Schema
-	plant   plant
-	known   map[string]*table
-	results map[question]answer
+	schema    outbox.Schema
+	plant     plant
+	committed map[int64]item // rows as they are written, by number
+	known     map[string]*table
+	results   map[question]answer
 }
 
 type question struct {
@@ -45,205 +60,112 @@ type answer struct {
 }
 
 func newTables(o Options) *tables {
-	return &tables{
+	t := &tables{
 		schema: outbox.Schema{Table: "outbox", BucketCount: o.Buckets}.WithDefaults(),
-		plant:  o.plant, known: map[string]*table{}, results: map[question]answer{},
+		plant:  o.plant, committed: map[int64]item{}, known: map[string]*table{}, results: map[question]answer{},
 	}
+	for i, row := range o.Rows {
+		whole := t.schema.EncodeMessage(o.message(i), 0, int64(i+1))
+		if row.Unreadable {
+			delete(whole, outbox.AttrMessageId)
+		}
+		t.committed[int64(i+1)] = whole
+	}
+	return t
 }
 
-// apply is what a request does to a table.
+// apply is what a request does to a table, or shows of it.
 func (t *tables) apply(to *table, r store.Request, code string) answer {
 	q := question{to.number, code}
 	if known, ok := t.results[q]; ok {
 		return known
 	}
-	db := t.fill(to.items)
-	api := planted{db, t.plant}
-	reply := store.NewClient(t.schema, api, api).Do(context.Background(), r)
-	a := answer{t.of(db.Items(t.schema.Table)), reply}
+	var a answer
+	if !writes(r) {
+		db := t.fill(t.seen(to))
+		a = answer{to, store.NewClient(t.schema, db, db).Do(context.Background(), r)}
+	} else {
+		api := &planted{DB: t.fill(to.items), tables: t, to: to, code: code, applied: to.applied}
+		reply := store.NewClient(t.schema, api, api).Do(context.Background(), r)
+		a = answer{t.of(api.Items(t.schema.Table), api.applied, to.veil), reply}
+	}
 	t.results[q] = a
 	return a
 }
 
 // with is a table with one item more, or another in its place.
-func (t *tables) with(before *table, item map[string]types.AttributeValue) *table {
+func (t *tables) with(before *table, i item) *table {
 	db := t.fill(before.items)
-	t.put(db, item)
-	return t.of(db.Items(t.schema.Table))
+	t.put(db, i)
+	return t.of(db.Items(t.schema.Table), before.applied, before.veil)
 }
 
-func (t *tables) fill(items []map[string]types.AttributeValue) *memtable.DB {
-	db := memtable.New(memtable.Options{})
+func (t *tables) fill(items []item) *memtable.DB {
+	db := memtable.New(memtable.Options{SharedReads: true})
 	if err := store.CreateTable(context.Background(), db, t.schema); err != nil {
 		panic(err)
 	}
-	for _, item := range items {
-		t.put(db, item)
+	for _, i := range items {
+		t.put(db, i)
 	}
 	return db
 }
 
-func (t *tables) put(db *memtable.DB, item map[string]types.AttributeValue) {
-	if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &t.schema.Table, Item: item}); err != nil {
+func (t *tables) put(db *memtable.DB, i item) {
+	if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &t.schema.Table, Item: i}); err != nil {
 		panic(err)
 	}
 }
 
 // of is the table that holds these items.
-func (t *tables) of(items []map[string]types.AttributeValue) *table {
+func (t *tables) of(items []item, remembered []applied, v veil) *table {
 	var e encoder
-	for _, item := range items {
-		e.item(item)
+	for _, i := range items {
+		e.item(i)
 	}
+	e.text("")
+	for _, one := range remembered {
+		e.text(one.token)
+		e.text(one.request)
+	}
+	e.text("")
+	v.encode(&e)
 	if known, ok := t.known[string(e.out)]; ok {
 		return known
 	}
-	n := &table{number: len(t.known), items: items, leases: make([]store.Lease, t.schema.BucketCount)}
+	n := &table{
+		number: len(t.known), items: items, applied: remembered, veil: v,
+		leases: make([]store.Lease, t.schema.BucketCount),
+	}
 	t.known[string(e.out)] = n
-	db := t.fill(items)
+	t.read(n)
+	t.judge(n)
+	return n
+}
+
+// read finds what the checks look at.
+func (t *tables) read(n *table) {
+	db := t.fill(n.items)
 	client := store.NewClient(t.schema, db, db)
-	page := client.Do(context.Background(), store.ReadCoordination{}).Result.(store.CoordinationPage)
+	ask := func(r store.Request) any { return client.Do(context.Background(), r).Result }
+	page := ask(store.ReadCoordination{}).(store.CoordinationPage)
 	for _, lease := range page.Leases {
 		n.leases[lease.Bucket] = lease
 	}
 	n.relays = page.Relays
-	rows := client.Do(context.Background(), store.Fetch{Limit: 1000}).Result.(store.Fetched)
-	for _, row := range rows.Rows {
-		n.rows = append(n.rows, row.Sequence)
-	}
-	return n
-}
-
-// item writes an item, its attributes sorted.
-func (e *encoder) item(item map[string]types.AttributeValue) {
-	names := make([]string, 0, len(item))
-	for name := range item {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		e.text(name)
-		e.any(item[name])
-	}
-	e.text("")
-}
-
-// requestCode tells requests apart by what they do to a table: until when they may
-// leave does not count.
-func requestCode(r store.Request) string {
-	var e encoder
-	e.any(withoutDeadline(r))
-	return string(e.out)
-}
-
-func withoutDeadline(r store.Request) store.Request {
-	switch r := r.(type) {
-	case store.Heartbeat:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.ReadCoordination:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Claim:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Keep:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Release:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.StampStopped:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Prune:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Discover:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Fetch:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Probe:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.Delete:
-		r.NotAfter = store.Instant{}
-		return r
-	case store.ReadMarkers:
-		r.NotAfter = store.Instant{}
-		return r
-	}
-	panic(fmt.Sprintf("explore: unknown request %T", r))
-}
-
-// planted stands between the store and the table, and changes conditions where a
-// test has planted a bug.
-type planted struct {
-	*memtable.DB
-	plant plant
-}
-
-func (p planted) edit(condition, update *string) *string {
-	if p.plant.condition == nil || condition == nil {
-		return condition
-	}
-	edited := p.plant.condition(aws.ToString(update), *condition)
-	if edited == "" {
-		return nil
-	}
-	return &edited
-}
-
-// PutItem implements store.API.
-func (p planted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	in.ConditionExpression = p.edit(in.ConditionExpression, nil)
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = used(in.ConditionExpression, nil, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	return p.DB.PutItem(ctx, in, opts...)
-}
-
-// UpdateItem implements store.API.
-func (p planted) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	in.ConditionExpression = p.edit(in.ConditionExpression, in.UpdateExpression)
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = used(in.ConditionExpression, in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	return p.DB.UpdateItem(ctx, in, opts...)
-}
-
-// DeleteItem implements store.API.
-func (p planted) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	in.ConditionExpression = p.edit(in.ConditionExpression, nil)
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = used(in.ConditionExpression, nil, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	return p.DB.DeleteItem(ctx, in, opts...)
-}
-
-// used are the names and values that the expressions still mention: the service
-// refuses others.
-func used(condition, update *string, names map[string]string, values map[string]types.AttributeValue) (map[string]string, map[string]types.AttributeValue) {
-	text := ""
-	for _, expression := range []*string{condition, update} {
-		if expression != nil {
-			text += *expression + " "
+	n.markers = ask(store.ReadMarkers{}).(store.MarkersPage).Markers
+	for _, i := range n.items {
+		switch key := t.keyOf(i); key.hash {
+		case t.schema.MessagesKey(0):
+			if sequence, err := outbox.ParseSequence(key.sort); err == nil {
+				n.rows = append(n.rows, sequence)
+			}
+		case t.schema.ParkedKey(0):
+			if keyID, sequence, err := outbox.ParseParkedRow(key.sort); err == nil {
+				n.parked = append(n.parked, parkedRow{keyID, sequence})
+			}
 		}
 	}
-	keptNames, keptValues := map[string]string{}, map[string]types.AttributeValue{}
-	for name, attribute := range names {
-		if strings.Contains(text, name) {
-			keptNames[name] = attribute
-		}
-	}
-	for name, value := range values {
-		if strings.Contains(text, name) {
-			keptValues[name] = value
-		}
-	}
-	if len(keptNames) == 0 {
-		keptNames = nil
-	}
-	if len(keptValues) == 0 {
-		keptValues = nil
-	}
-	return keptNames, keptValues
 }
 
 // record is a relay's heartbeat item; zero: there is none.
@@ -254,4 +176,39 @@ func (t *table) record(relay string) store.RelayRecord {
 		}
 	}
 	return store.RelayRecord{}
+}
+
+// marker is the marker of a key, or of a topic; nil when there is none.
+func (t *table) marker(keyID, topic string) *store.Marker {
+	i := slices.IndexFunc(t.markers, func(m store.Marker) bool {
+		return m.KeyID == keyID && (keyID != "" || m.Topic == topic)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &t.markers[i]
+}
+
+// isParked tells under which key a row is set aside; empty: it is not.
+func (t *table) isParked(sequence int64) string {
+	for _, one := range t.parked {
+		if one.sequence == sequence {
+			return one.keyID
+		}
+	}
+	return ""
+}
+
+// item writes an item, its attributes sorted.
+func (e *encoder) item(i item) {
+	names := make([]string, 0, len(i))
+	for name := range i {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		e.text(name)
+		e.any(i[name])
+	}
+	e.text("")
 }

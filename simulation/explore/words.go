@@ -39,6 +39,8 @@ func (w *world) words(c choice) string {
 		return fmt.Sprintf("%s stands still for %d ticks", process(), c.operand)
 	case setClock:
 		return fmt.Sprintf("%s's clock is set: %s", process(), clocks[c.operand])
+	case fail:
+		return process() + "'s bucket actor panics"
 	case elapse:
 		return fmt.Sprintf("tick %d", w.tick+1)
 	}
@@ -71,5 +73,32 @@ func (w *world) request(one wire) string {
 	case store.Probe:
 		return fmt.Sprintf("%s's probe from %d to %d", name, r.From, r.To)
 	}
-	return fmt.Sprintf("%s's %s", name, one.request.RequestName())
+	return name + "'s " + wordsOfAside(one.request)
+}
+
+// wordsOfAside is a request about what is set aside in words.
+func wordsOfAside(request store.Request) string {
+	switch r := request.(type) {
+	case store.FetchParked:
+		return fmt.Sprintf("fetch of what is set aside after %d", r.After)
+	case store.Mark:
+		text := fmt.Sprintf("mark in tenure %d of", r.Tenure.Claim)
+		for _, m := range r.Markers {
+			text += " " + nameOf(m)
+		}
+		return text
+	case store.Move:
+		text := fmt.Sprintf("move in tenure %d of rows", r.Tenure.Claim)
+		for _, one := range r.Rows {
+			text += fmt.Sprintf(" %d", one.Row.Sequence)
+		}
+		return text
+	case store.RemoveParked:
+		return fmt.Sprintf("removal in tenure %d of rows %v", r.Tenure.Claim, r.Sequences)
+	case store.Unmark:
+		return fmt.Sprintf("unmark in tenure %d of %s, wish %d", r.Tenure.Claim, nameOf(r.Marker), r.Marker.RetryAt)
+	case store.EndRetry:
+		return fmt.Sprintf("end of retry %d in tenure %d of %s", r.Marker.RetryAt, r.Tenure.Claim, nameOf(r.Marker))
+	}
+	return request.RequestName()
 }

@@ -20,11 +20,21 @@ type world struct {
 	left      budget
 	named     []naming // by bucket
 	delivery  delivery
+	aside     aside
 
-	healing bool // nothing is chosen any more
-	refused int  // writes, while all should be settled
+	healing phase
+	refused int // writes, while all should be settled
 	broken  *Violation
 }
+
+// phase is how far a world has come on its way to a settled fleet.
+type phase uint8
+
+const (
+	trying   phase = iota
+	settling       // nothing is chosen any more
+	emptying       // and all that is set aside is retried
+)
 
 // budget is what may still happen.
 type budget struct{ faults, stops, restarts int }
@@ -67,7 +77,7 @@ const (
 func (w *world) copy() *world {
 	n := *w
 	n.processes, n.wires, n.named = slices.Clone(w.processes), slices.Clone(w.wires), slices.Clone(w.named)
-	n.delivery = w.delivery.copy()
+	n.delivery, n.aside = w.delivery.copy(), w.aside.copy()
 	return &n
 }
 
@@ -90,12 +100,17 @@ func (x *search) send(p *process, to *actor.PID, r store.Request, token uint64) 
 		r = x.plant.request(r)
 	}
 	now := p.now(w)
+	w.sendingAside(p, r)
 	if deadline := r.Deadline(); !deadline.IsZero() && now.Until(deadline) <= 0 {
 		p.queue = append(p.queue, letter{to.Id, actors.Replied{Token: token, Request: r, Reply: store.NotSent(r)}})
 		return
 	}
 	if _, releases := r.(store.Release); releases {
 		w.releasing(p)
+	}
+	if x.plant.early != nil && x.plant.early(r) {
+		done := store.Reply{Result: store.MoveResult{}}
+		p.queue = append(p.queue, letter{to.Id, actors.Replied{Token: token, Request: r, Reply: done, Sent: now, Received: now}})
 	}
 	one := wire{process: p.number, to: to, token: token, request: r, code: requestCode(r), sent: now, since: w.tick}
 	if x.prompt(r) {
@@ -115,10 +130,12 @@ func (x *search) send(p *process, to *actor.PID, r store.Request, token uint64) 
 // matter, and the lanes that the search is not about.
 func (x *search) prompt(r store.Request) bool {
 	switch r.(type) {
-	case store.Discover, store.ReadMarkers: // nothing is set aside here
+	case store.Discover:
 		return true
 	case store.Fetch:
 		return len(x.o.Rows) == 0
+	case store.ReadMarkers:
+		return !x.o.parking()
 	}
 	return x.o.Prompt && r.Lane() == store.Coordination
 }
@@ -180,15 +197,6 @@ func throttled(r store.Request) store.Reply {
 	return store.Reply{Class: store.Retriable, Err: fmt.Errorf("%s: %w", r.RequestName(), store.ErrThrottled)}
 }
 
-// writes tells a write from a read.
-func writes(r store.Request) bool {
-	switch r.(type) {
-	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe:
-		return false
-	}
-	return true
-}
-
 // goOn lets a tick go by: what was delayed arrives, and timers fire.
 func (w *world) goOn() {
 	w.tick++
@@ -219,7 +227,7 @@ func (w *world) goOn() {
 // encode is what tells this world from others.
 func (w *world) encode() stateHash {
 	e := encoder{out: w.search.buffer[:0]}
-	for _, n := range []int{w.tick, w.table.number, w.left.faults, w.left.stops, w.left.restarts} {
+	for _, n := range []int{int(w.healing), w.tick, w.table.number, w.left.faults, w.left.stops, w.left.restarts} {
 		e.number(int64(n))
 	}
 	e.number(int64(len(w.processes)))
@@ -252,6 +260,9 @@ func (w *world) encode() stateHash {
 		e.number(int64(min(w.tick-n.since, 2*w.search.o.Interval+1)))
 	}
 	w.encodeDelivery(&e)
+	if w.search.o.parking() {
+		w.encodeAside(&e)
+	}
 	w.search.buffer = e.out
 	return e.hash()
 }
