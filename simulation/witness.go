@@ -132,8 +132,8 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 func (w *witness) moved(c *checker, p *process, e event.StateChanged) {
 	b := &w.buckets[e.Bucket]
 	if e.Machine != "bucket" {
-		if fsm.State(e.To) == fsm.Removed {
-			b.drain.head = b.drain.tick() // what is under way for the batch is not waited for
+		if to := fsm.State(e.To); to == fsm.Removed || to == fsm.BackingOff {
+			b.drain.head, b.drain.open = b.drain.tick(), 0 // what is under way for the batch is not waited for
 		}
 		return
 	}
