@@ -22,13 +22,16 @@ func (f *fleet) eventTable() {
 	f.runUntil(f.now+f.o.LeaseRenewInterval, f.failed)
 	moves, refused := c.moves, total(c.refused)-c.overtaken
 	var happened string
-	var want int
+	var want, more int
 	repeats := false
 	switch n := f.rand.IntN(5); {
 	case n == 0:
 		happened, want = f.oneJoins()
 	case n == 1 && f.o.Faults != (Rates{}): // a world without faults has no crash either
 		happened, want = f.oneCrashes()
+		// A relay whose clock is behind counts the crashed one for a round longer, and hands
+		// back what exceeds its share among so many.
+		more = want
 		repeats = true
 	case n == 2 && f.o.Faults != (Rates{}):
 		happened = f.oneRestarts()
@@ -37,7 +40,7 @@ func (f *fleet) eventTable() {
 		happened, want = f.oneStops()
 	}
 	c.catchUp()
-	if moved := c.moves - moves; moved != want {
+	if moved := c.moves - moves; moved < want || moved > want+more {
 		c.violated("I-29", "%s: %d buckets moved, must be %d", happened, moved, want)
 	}
 	if more := total(c.refused) - c.overtaken - refused; more > 0 {

@@ -49,7 +49,10 @@ type core struct {
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed
 	// cleanly: the tenure before had ended, or there was none, so that nothing of it is
 	// on its way.
-	cleanly       bool
+	cleanly bool
+	// elderUntil is when the leases of an older process of our id have certainly lapsed;
+	// 0: there was none.
+	elderUntil    store.Ticks
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
 	yielding      bool // draining ends in a release, not in waiting for one

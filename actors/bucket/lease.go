@@ -258,6 +258,9 @@ func (c *core) leaseWritten(r store.Request) {
 	case store.Claim:
 		c.confirmed(r.Expires)
 	case store.Keep:
+		if c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation {
+			c.elderUntil = r.Seen
+		}
 		c.confirmed(r.Expires)
 	}
 }

@@ -163,6 +163,12 @@ func (c *core) repeated(r store.Request) {
 	c.proceed()
 }
 
+// mayMove tells whether rows may be moved. An older process of our id, whose leases we
+// have resumed, may work on until its leases lapse, and not know what is set aside by
+// now: it would take the gap that a moved row leaves for none, and publish the key's
+// next rows past it.
+func (c *core) mayMove() bool { return c.now.Ticks() > c.elderUntil }
+
 // takeAside takes the rows that are to be moved out of the solid ones. A row that
 // is too large to be moved ends them.
 func (c *core) takeAside() {
@@ -174,8 +180,11 @@ func (c *core) takeAside() {
 	for i := range b.rows[:b.solid] {
 		row := &b.rows[i]
 		keyID, aside := c.parked.aside(row)
-		if aside && row.Size > store.MaxMovedRowBytes {
-			b.solid, b.cut, b.tooLarge = i, true, row.Sequence
+		if aside && (row.Size > store.MaxMovedRowBytes || !c.mayMove()) {
+			b.solid, b.cut = i, true
+			if row.Size > store.MaxMovedRowBytes {
+				b.tooLarge = row.Sequence
+			}
 			if i > 0 {
 				b.last = b.rows[i-1].Sequence
 			}

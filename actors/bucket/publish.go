@@ -40,6 +40,8 @@ func (c *core) proved(solid int) {
 	case len(b.aside) > 0:
 		c.transition(b.machine, fsm.SetAside)
 		c.moveNext()
+	case b.solid == 0 && b.tooLarge == 0:
+		c.failBatch() // until rows may be moved
 	case b.solid == 0:
 		c.blockAt(b.tooLarge, tooLarge(b.rows[0].Size))
 		c.failBatch()
