@@ -317,6 +317,8 @@ func (c *core) checkInvariants() {
 	must(c.expected >= 1, "I-8: expected is at least 1")
 	must(c.batch == nil || !c.machine.In(fsm.Claiming, fsm.Releasing, fsm.Released, fsm.Lost),
 		"I-6: nothing is in flight when a release is sent or the bucket is not ours")
+	must(c.unanswered == nil || !c.machine.In(fsm.Releasing, fsm.Released),
+		"I-6: no transaction is in doubt when a release is sent")
 	c.checkParked(must)
 	if b := c.batch; b != nil {
 		must(b.acknowledged <= b.solid && b.solid <= len(b.rows), "I-4: only solid rows are acknowledged")

@@ -215,6 +215,8 @@ func (c *core) drain(verdict Verdict) {
 // drained: nothing is in flight and no lease write is under way.
 func (c *core) drained() {
 	switch {
+	case c.unanswered != nil:
+		// A keep that is confirmed lets it be repeated.
 	case c.yielding && c.lease.seen != 0 && c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:
 		// No keep of ours was ever applied: the lease is that of an earlier process
 		// under our id, which may still live. Only its own incarnation hands it back.

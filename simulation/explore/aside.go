@@ -64,7 +64,7 @@ func (w *world) accepted(one batch) int {
 }
 
 // judge looks for what is not as it must be in any table: a row that is set aside is
-// what was committed, not among the messages, and has a marker.
+// what was committed, under its own key, not among the messages, and has a marker.
 func (t *tables) judge(n *table) {
 	w := &world{}
 	items := t.byKey(n.items)
@@ -73,6 +73,9 @@ func (t *tables) judge(n *table) {
 		key := itemKey{t.schema.ParkedKey(0), outbox.ParkedRowSortKey(one.keyID, one.sequence)}
 		if is := items[key]; !t.unchanged(is, was) {
 			w.breaks("I-37", "row %d was changed when it was set aside", one.sequence)
+		}
+		if one.keyID != t.keyIDs[one.sequence] {
+			w.breaks("I-37", "row %d is set aside under another key", one.sequence)
 		}
 		if slices.Contains(n.rows, one.sequence) {
 			w.breaks("I-37", "row %d is among the messages, and is set aside", one.sequence)

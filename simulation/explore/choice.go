@@ -96,10 +96,10 @@ func (w *world) processChoices(add func(choiceKind, int, int)) {
 		w.joins(add)
 	}
 	for i, p := range w.processes {
-		switch {
-		case p.gone() && w.left.restarts > 0 && w.latest(p):
+		if (p.gone() || o.Overlap) && w.left.restarts > 0 && w.latest(p) {
 			add(start, int(p.relay[0]-'a'), p.offset)
-		case !p.gone() && !p.leaving && w.left.stops > 0:
+		}
+		if !p.gone() && !p.leaving && w.left.stops > 0 {
 			add(stop, i, 0)
 		}
 	}

@@ -58,8 +58,9 @@ type Options struct {
 	JoinWithin int // ticks, within which the second relay and further ones start, if ever
 	Faults     int // of all kinds together
 	Kinds      []Fault
-	Stops      int // relays that are asked to stop
-	Restarts   int // relays that start again under their ids after they have ended or died
+	Stops      int  // relays that are asked to stop
+	Restarts   int  // relays that start again under their ids after they have ended or died
+	Overlap    bool // they may do so before that: two processes have one id for a round (case M-09)
 	Clocks     bool
 	// RoundsBefore is how many rounds a relay believes to have completed when it starts:
 	// every tenth prunes.

@@ -13,6 +13,9 @@ func TestParking(t *testing.T) {
 	t.Run("rows behind", func(t *testing.T) { sound(t, oneRelay(2, 1, Retry, Discard)) })
 	t.Run("a topic", func(t *testing.T) { sound(t, aTopic(2)) })
 	t.Run("a row that cannot be read", func(t *testing.T) { sound(t, anUnreadableRow().withFaults(1, Held)) })
+	t.Run("two processes of one id", func(t *testing.T) {
+		sound(t, twoOfOneID(Options{Rows: aRejectedRow(1), Acts: 1, ActKinds: []Act{SetKeyAside}}))
+	})
 	t.Run("handover", func(t *testing.T) { sound(t, parkingHandover(0).withFaults(1, Torn)) })
 }
 
@@ -58,6 +61,12 @@ func aTenureDies(rows []Row, acts ...Act) Options {
 	}
 }
 
+// twoOfOneID: a process starts under the id of one that may live, and resumes its lease.
+func twoOfOneID(o Options) Options {
+	o.Relays, o.Prompt, o.Overlap, o.Restarts, o.Ticks = 1, true, true, 1, 8
+	return o
+}
+
 func oneRelay(behind, acts int, kinds ...Act) Options {
 	return Options{Relays: 1, Prompt: true, Rows: aRejectedRow(behind), Ticks: 6, Acts: acts, ActKinds: kinds}
 }
@@ -86,6 +95,9 @@ func TestExhaustiveParking(t *testing.T) {
 		{"one relay, four rows of two keys, two retries", Options{Relays: 1, Prompt: true, Rows: inTurn, Ticks: 6, Acts: 2, ActKinds: []Act{Retry}}},
 		{"one relay, a topic, two acts, a fault", aTopic(2).withFaults(1)},
 		{"one relay, a row that cannot be read, a fault", anUnreadableRow().withFaults(1, Held, Repeated, Throttled, Slow, SlowAnswer, Torn)},
+		{"two processes of one id, two rows, an act, a fault", twoOfOneID(Options{
+			Rows: aRejectedRow(1), Acts: 1, ActKinds: []Act{Retry, SetKeyAside}, Faults: 1,
+		})},
 		{"two relays, three rows, a retry, a torn move, a handover", Options{
 			JoinWithin: 2, Prompt: true, Rows: moved, Stops: 1, Acts: 1, ActKinds: []Act{Retry}, Faults: 1, Kinds: []Fault{Torn},
 		}},

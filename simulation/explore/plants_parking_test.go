@@ -183,6 +183,13 @@ func tenurePlantings() []planting {
 			}),
 		},
 		{
+			name: "an elder process is not waited for", breaks: "rows are moved when an older process of the id has certainly ended (M-09)", caught: "I-4",
+			within: twoOfOneID(Options{Rows: []Row{{Key: "a", Waiting: true}, {Key: "a"}}, Acts: 1, ActKinds: []Act{SetKeyAside}}),
+			plant: pokingAfter(func(core reflect.Value, _ any) {
+				open(core.FieldByName("elderUntil")).SetInt(0)
+			}),
+		},
+		{
 			name: "a tenure goes on after a refused mark", breaks: "a late mark is refused", caught: "I-10",
 			within: oneRelay(0, 2, Retry, SetKeyAside).withFaults(1, Held),
 			plant: pokingBefore(func(core reflect.Value, message any) {

@@ -44,7 +44,8 @@ type parkedRow struct {
 type tables struct {
 	schema    outbox.Schema
 	plant     plant
-	committed map[int64]item // rows as they are written, by number
+	committed map[int64]item   // rows as they are written, by number
+	keyIDs    map[int64]string // under which they may be set aside
 	known     map[string]*table
 	results   map[question]answer
 }
@@ -62,14 +63,16 @@ type answer struct {
 func newTables(o Options) *tables {
 	t := &tables{
 		schema: outbox.Schema{Table: "outbox", BucketCount: o.Buckets}.WithDefaults(),
-		plant:  o.plant, committed: map[int64]item{}, known: map[string]*table{}, results: map[question]answer{},
+		plant:  o.plant, committed: map[int64]item{}, keyIDs: map[int64]string{},
+		known: map[string]*table{}, results: map[question]answer{},
 	}
 	for i, row := range o.Rows {
-		whole := t.schema.EncodeMessage(o.message(i), 0, int64(i+1))
+		m, sequence := o.message(i), int64(i+1)
+		t.committed[sequence], t.keyIDs[sequence] = t.schema.EncodeMessage(m, 0, sequence), outbox.ParkedKeyID(&m)
 		if row.Unreadable {
-			delete(whole, outbox.AttrMessageId)
+			delete(t.committed[sequence], outbox.AttrMessageId)
+			t.keyIDs[sequence], _ = t.schema.ParkedIdentity(t.committed[sequence])
 		}
-		t.committed[int64(i+1)] = whole
 	}
 	return t
 }
