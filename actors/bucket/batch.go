@@ -74,7 +74,7 @@ func (b *batch) awaits(token uint64) bool {
 // where: what commits late, behind what was removed, is found there (case O-07).
 func (c *core) begin() {
 	if !c.valid() {
-		c.withhold("lease lapsed")
+		c.lapsed()
 		return
 	}
 	c.emit(event.BucketWoken{Bucket: c.cfg.Bucket, Cause: c.woken})
@@ -260,7 +260,7 @@ func (c *core) retry() {
 	case b.machine.In(fsm.BackingOff):
 		if !c.valid() {
 			c.dropBatch()
-			c.withhold("lease lapsed")
+			c.lapsed()
 			return
 		}
 		c.transition(b.machine, fsm.Retry)

@@ -37,7 +37,7 @@ func (c *core) sendDelete() {
 	b := c.batch
 	if !c.valid() {
 		b.chunk = nil
-		c.withhold("lease lapsed")
+		c.lapsed()
 		return
 	}
 	b.attempts++

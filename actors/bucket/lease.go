@@ -303,7 +303,7 @@ func (c *core) confirmOrWithhold() {
 	case behind:
 		c.withhold("clock behind")
 	case !c.valid():
-		c.withhold("lease lapsed")
+		c.lapsed()
 	case c.machine.In(fsm.Withheld):
 		c.fire(fsm.Confirm)
 		c.emit(event.BucketResumed{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.withheldSince, c.now)})
@@ -337,6 +337,13 @@ func (c *core) lapse() {
 		c.watchLease()
 		return
 	}
+	c.lapsed()
+}
+
+// lapsed: local validity has ended, by one of the clocks. That it is set right again
+// does not bring it back: only a confirmed keep does.
+func (c *core) lapsed() {
+	c.invalidate()
 	c.withhold("lease lapsed")
 }
 

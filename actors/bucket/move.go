@@ -44,7 +44,7 @@ func (c *core) sendQueued() {
 	b.queued = nil
 	if !c.valid() {
 		c.dropBatch()
-		c.withhold("lease lapsed")
+		c.lapsed()
 		return
 	}
 	c.unanswered, c.repeating = r, c.unanswered != nil

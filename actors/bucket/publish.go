@@ -74,7 +74,7 @@ func (c *core) send(rows []outbox.Row) {
 // withholdPublishing withholds while the publisher does not have the rows.
 func (c *core) withholdPublishing() {
 	c.dropBatch()
-	c.withhold("lease lapsed")
+	c.lapsed()
 }
 
 // published takes the outcome of the batch.
