@@ -154,6 +154,8 @@ func (c *core) repeated(r store.Request) {
 		}
 	case store.Move:
 		c.rowsMoved(r)
+		// What shows up behind them has committed late, also if it was probed empty before.
+		c.expected = max(c.expected, r.Rows[len(r.Rows)-1].Row.Sequence+1)
 	case store.Unmark:
 		c.cleared(r.Marker)
 	case store.EndRetry:
