@@ -2,11 +2,8 @@ package simulation
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -140,10 +137,9 @@ func (f *fleet) asideRows() []asideRow {
 // parkedItems goes through the sort keys of all parked partitions, in the table's
 // order.
 func (f *fleet) parkedItems(visit func(bucket int, sortKey string)) {
-	for _, item := range f.db.Items(f.schema.Table) {
-		digits, parked := strings.CutPrefix(item[f.schema.PartitionKey].(*types.AttributeValueMemberS).Value, f.schema.KeyPrefix+"#PARKED#")
-		if b, err := strconv.Atoi(digits); parked && err == nil {
-			visit(b, item[f.schema.SortKey].(*types.AttributeValueMemberS).Value)
+	for b := range f.o.Buckets {
+		for _, sortKey := range f.db.SortKeys(f.schema.Table, f.schema.ParkedKey(b)) {
+			visit(b, sortKey)
 		}
 	}
 }

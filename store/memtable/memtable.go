@@ -80,6 +80,23 @@ func (db *DB) Items(name string) []map[string]types.AttributeValue {
 	return items
 }
 
+// SortKeys are the sort keys of one partition of a table whose keys are texts,
+// ascending. It is for observers, like Items, and copies no item.
+func (db *DB) SortKeys(table, hash string) []string {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	t, found := db.tables[table]
+	if !found || t.partitions[hash] == nil {
+		return nil
+	}
+	rows := t.partitions[hash].rows
+	keys := make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.sort
+	}
+	return keys
+}
+
 // Peek is the item with a key in a table whose keys are texts, nil when there is
 // none or no such table. Sort is empty in a table without a sort key. It is for
 // observers, like Items, but returns the stored item itself: it and its values

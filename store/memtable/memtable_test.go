@@ -3,6 +3,7 @@ package memtable_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -287,6 +288,16 @@ func TestPeekShowsTheStoredItem(t *testing.T) {
 		if got := db.Peek(absent[0], absent[1], absent[2]); got != nil {
 			t.Errorf("%v: %v, want nothing", absent, got)
 		}
+	}
+}
+
+func TestSortKeysAscend(t *testing.T) {
+	db := newDB(t, row("A", "2", nil), row("A", "1", nil), row("A", "10", nil))
+	if got := db.SortKeys("outbox", "A"); !slices.Equal(got, []string{"1", "10", "2"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := append(db.SortKeys("outbox", "B"), db.SortKeys("none", "A")...); len(got) > 0 {
+		t.Errorf("of no partition, and of no table: %v", got)
 	}
 }
 
