@@ -101,7 +101,7 @@ func (w *witness) drains(c *checker, p *process, r store.Request) (answered func
 		case store.MoveResult:
 			if move, moves := r.(store.Move); moves && reply.Class == store.Done {
 				for _, m := range move.Rows {
-					d.leave([]int64{m.Row.Sequence})
+					d.setsAside(m.Row.Sequence)
 				}
 			}
 		}

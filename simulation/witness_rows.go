@@ -21,16 +21,19 @@ type drain struct {
 	front    int     // so many of them are gone
 	gone     map[int64]bool
 	token    string // of the last transaction that was sent
-	aside    asideWitness
-	chunk    []int64 // that is being deleted
-	fetched  map[int64]uint64
-	probes   []probed
-	began    time.Duration // when the last fetch from the head was sent
-	head     uint64        // when the batch began, or ended
-	open     int           // requests of the batch without an answer
-	clock    uint64
-	batch    uint64 // the last one that was looked at, and how far
-	solid    int64
+	// moved are the rows that the tenure has set aside. A move that had to be repeated is
+	// of no batch any more.
+	moved   map[int64]bool
+	aside   asideWitness
+	chunk   []int64 // that is being deleted
+	fetched map[int64]uint64
+	probes  []probed
+	began   time.Duration // when the last fetch from the head was sent
+	head    uint64        // when the batch began, or ended
+	open    int           // requests of the batch without an answer
+	clock   uint64
+	batch   uint64 // the last one that was looked at, and how far
+	solid   int64
 }
 
 // probed is one gap that was empty.
@@ -78,6 +81,15 @@ func (d *drain) deleting(r store.Delete) {
 // removed: nothing is left of the chunk.
 func (d *drain) removed() { d.leave(d.chunk) } // none: the delete was an earlier tenure's
 
+// setsAside: rows of the batch, or of an earlier one, are set aside.
+func (d *drain) setsAside(sequence int64) {
+	if d.moved == nil {
+		d.moved = map[int64]bool{}
+	}
+	d.moved[sequence] = true
+	d.leave([]int64{sequence})
+}
+
 // leave: rows of the batch are gone, removed or set aside.
 func (d *drain) leave(sequences []int64) {
 	for _, sequence := range sequences {
@@ -103,7 +115,7 @@ func (d *drain) gapBefore(t publisher.Token) int64 {
 	}
 	read := d.fetched[t.Sequence]
 	for d.solid < t.Sequence {
-		if _, fetched := d.fetched[d.solid]; fetched {
+		if _, fetched := d.fetched[d.solid]; fetched || d.moved[d.solid] {
 			d.solid++
 			continue
 		}
