@@ -113,10 +113,6 @@ func parking() []mutant {
 			edits: in(parkedGo, " && key.Reason == store.ReasonTopic", " && key.Reason != \"\""),
 		},
 		{
-			name: "an elder is not waited for", breaks: "a tenure that resumed another process's lease moves nothing before that has lapsed (M-09)", caught: by("I-4"),
-			edits: in(moveGo, "return c.now.Ticks() > c.elderUntil", "return c.now.Ticks() > 0"),
-		},
-		{
 			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
 			edits: in(parkedGo, "m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) })", "m.RetryAt != 0"),
 		},
