@@ -171,6 +171,9 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 		}
 		status.Buckets = append(status.Buckets, bucket)
 	}
+	if s.Fleet != nil {
+		status.Fleet = telemetry.NewFleet(s.Fleet.At, s.Fleet.FleetSeen)
+	}
 	if b := s.Backlog; b != nil {
 		status.Backlog = &telemetry.Backlog{
 			SampledAt: telemetry.Moment(b.At), Pending: b.Messages, PendingIsLimit: b.Limited > 0, OldestAgeSeconds: b.Oldest.Seconds(),
