@@ -148,14 +148,17 @@ func (l look) into(ctx context.Context, b *Bucket) error {
 	if b.Head = head; head.Created > 0 {
 		b.Oldest = max(0, l.at.Sub(head.Created.Time()))
 	}
+	if head.Waiting { // there is one at least, whatever comes of the rest
+		b.Pending, b.PendingIsLimit = 1, true
+	}
 	if err := l.markers(ctx, b); err != nil {
 		return err
 	}
 	if !head.Waiting {
 		return nil
 	}
-	b.Pending, b.PendingIsLimit, err = l.count(ctx, store.Pending)
-	b.Pending = max(b.Pending, 1) // it was there a moment ago
+	waiting, more, err := l.count(ctx, store.Pending)
+	b.Pending, b.PendingIsLimit = max(waiting, 1), more
 	if err != nil || (head.Created > 0 && b.Oldest <= l.options.LeaseDuration) {
 		return err
 	}

@@ -134,8 +134,8 @@ func TestAFaultLeavesABlank(t *testing.T) {
 	}
 	for failing, want := range map[string]picture.Bucket{
 		"readHead":    {},
-		"readMarkers": {Oldest: time.Minute},
-		"count":       {Oldest: time.Minute},
+		"readMarkers": {Oldest: time.Minute, Pending: 1, PendingIsLimit: true},
+		"count":       {Oldest: time.Minute, Pending: 1, PendingIsLimit: true},
 		"fetch":       {Oldest: time.Minute, Pending: 1},
 	} {
 		f.answer = func(r store.Request, reply store.Reply) store.Reply {
@@ -146,7 +146,8 @@ func TestAFaultLeavesABlank(t *testing.T) {
 		}
 		table := f.take()
 		b := table.Buckets[2]
-		if !errors.Is(b.Fault, store.ErrThrottled) || !strings.Contains(b.Fault.Error(), "bucket 2") || b.Oldest != want.Oldest || b.Pending != want.Pending {
+		if !errors.Is(b.Fault, store.ErrThrottled) || !strings.Contains(b.Fault.Error(), "bucket 2") || b.Oldest != want.Oldest ||
+			b.Pending != want.Pending || b.PendingIsLimit != want.PendingIsLimit {
 			t.Errorf("%s: %+v", failing, b)
 		}
 		for _, i := range []int{0, 1, 3} {
