@@ -44,6 +44,7 @@ const (
 	Log                         // what a long-running command logs
 	Simulated                   // what a simulation tries; each is of another group too
 	Picture                     // how a picture of the table is taken; each is of another group too
+	BrokersIfAny                // Brokers, of a command that can do without them
 )
 
 // setting is one row of the table of settings.
@@ -52,7 +53,9 @@ type setting struct {
 	group    Group
 	value    Value // bound to a field of Settings, which holds the default
 	doc      string
-	required string // why it must be set; empty when it need not be
+	required string // why it must be set, where requiredBy is read; empty when it need not be
+	// requiredBy are the groups that cannot do without it.
+	requiredBy Group
 }
 
 // kafkaSetting is the one setting that is a map: it is set one property at a
@@ -76,7 +79,7 @@ func (s *Settings) table() []setting {
 	c := &s.Relay
 	return []setting{
 		{name: "table", group: Table, value: Text(&c.Table), doc: "name of the DynamoDB table",
-			required: "a table is required"},
+			required: "a table is required", requiredBy: Table},
 		{name: "partition-key", group: Table, value: Text(&c.PartitionKey), doc: "the table's partition key attribute"},
 		{name: "sort-key", group: Table, value: Text(&c.SortKey), doc: "the table's sort key attribute"},
 		{name: "key-prefix", group: Table, value: Text(&c.KeyPrefix), doc: "begins every partition key value"},
@@ -84,8 +87,8 @@ func (s *Settings) table() []setting {
 		{name: "region", group: Table, value: OptionalText(&s.Region), doc: "AWS region; unset: the SDK's chain"},
 		{name: "dynamodb-endpoint", group: Table, value: URL(&s.Endpoint), doc: "address of an emulator; unset: the region's DynamoDB"},
 
-		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
-			required: "at least one broker is required"},
+		{name: "brokers", group: Brokers | BrokersIfAny, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
+			required: "at least one broker is required", requiredBy: Brokers},
 
 		{name: "mode", group: Relay | Simulated, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
 		{name: "transactional-id-prefix", group: Relay, value: Text(&c.TransactionalIDPrefix), doc: "begins the ids of fenced mode; unset: outbox-{region}-{table}-{key-prefix}"},
@@ -131,7 +134,7 @@ func (s *Settings) Effective(groups Group) []Shown {
 			shown = append(shown, Shown{row.name, row.value.String()})
 		}
 	}
-	if groups&Brokers == 0 {
+	if groups&(Brokers|BrokersIfAny) == 0 {
 		return shown
 	}
 	for _, property := range slices.Sorted(maps.Keys(s.Kafka.Properties)) {
