@@ -37,7 +37,7 @@ type console struct {
 	through func(store.API) store.API
 	// tables is asked about the table; nil: the table itself.
 	tables store.TableAPI
-	region string // in effect
+	region string           // in effect
 	now    func() time.Time // nil: it is noon
 	// simulate stands for the simulation; nil: itself.
 	simulate func(simulation.Options) simulation.Report

@@ -18,7 +18,8 @@ func newTableTerraform(a *app) *cobra.Command {
 		short: "Prints a Terraform module of the table and its policies",
 		long: "Prints a Terraform module, for OpenTofu too: the table as relay table create makes it, protected\n" +
 			"from being deleted, with recovery to a point in time; a managed policy for each of relay, writer\n" +
-			"and operator; and, when its variable relay_trust_policy is given, a role for relays. Nothing is sent.",
+			"and operator; and, when its variable relay_trust_policy is given, a role for relays. Nothing\n" +
+			"is sent.",
 		example: "  relay table terraform --table orders > outbox/main.tf",
 		groups:  settings.Table,
 		run:     c.run,
