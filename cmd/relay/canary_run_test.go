@@ -133,6 +133,10 @@ func TestCanariesOfARunningRelay(t *testing.T) {
 	if err := os.WriteFile(token, []byte(canaryToken+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte(canaryPassword+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	seen := newWitness(append(troubles(), "admin.listening", "relay.ready")...)
 	stderr := &canaryLog{on: seen.see}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -141,7 +145,7 @@ func TestCanariesOfARunningRelay(t *testing.T) {
 		args: []string{"run", "--table", "orders", "--brokers", strings.Join(broker.Config().Brokers, ","), "--relay-id", "one",
 			"--admin-addr", "127.0.0.1:0", "--admin-token-file", token, "--poll-interval", "50ms", "--error-backoff", "50ms",
 			"--poison-after", "1", "--log-level", "trace", "--log-format", "json"},
-		environ: []string{"RELAY_KAFKA_SASL_PASSWORD=" + canaryPassword, "RELAY_KAFKA_SSL_KEY_PASSWORD=" + canaryPassword},
+		environ: []string{"RELAY_KAFKA_SASL_PASSWORD=" + canaryPassword, "RELAY_KAFKA_SSL_KEY_PASSWORD_FILE=" + password},
 		stdout:  io.Discard, stderr: stderr, now: time.Now,
 		dial: func(context.Context, *settings.Settings) (clients, error) {
 			return clients{messages: newGrudging(c.table), coordination: c.table, tables: c.table, region: "nowhere"}, nil

@@ -137,6 +137,9 @@ func (l *Loader) readSettings(environ []string) {
 			l.origins[kafkaSetting+"."+property] = g.Origin
 		}
 	}
+	if l.groups&Brokers != 0 { // others need not be allowed to read what they do not use
+		l.readSecretFiles()
+	}
 }
 
 // load merges one layer. Our providers read from memory and koanf is not
