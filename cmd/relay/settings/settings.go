@@ -14,6 +14,9 @@ import (
 type Settings struct {
 	Relay relay.Config // without clients, producers and observers
 	Kafka kafka.Config
+	// KafkaFiles are the files that values of Kafka.Properties were read from, by the
+	// property.
+	KafkaFiles map[string]string
 
 	Region   string // empty: the SDK's chain decides
 	Endpoint string // DynamoDB's address, for emulators; empty: the region's
@@ -62,7 +65,7 @@ type setting struct {
 // time, and so is not a row of the table.
 const kafkaSetting = "kafka"
 
-const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; repeatable"
+const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; sasl.password.file=FILE reads one from a file; repeatable"
 
 // Defaults are the settings when nothing is set.
 func Defaults() Settings {
@@ -126,7 +129,8 @@ type Shown struct{ Name, Value string }
 
 // Effective lists the settings of the groups with the values that are in
 // effect, secrets replaced by a placeholder: the table's in its order, then the
-// Kafka properties by name, as "kafka.security.protocol".
+// Kafka properties by name, as "kafka.security.protocol"; of one that was read from a
+// file, the file.
 func (s *Settings) Effective(groups Group) []Shown {
 	var shown []Shown
 	for _, row := range s.table() {
@@ -138,11 +142,13 @@ func (s *Settings) Effective(groups Group) []Shown {
 		return shown
 	}
 	for _, property := range slices.Sorted(maps.Keys(s.Kafka.Properties)) {
-		value := s.Kafka.Properties[property]
-		if secret(property, value) {
+		name, value := kafkaSetting+"."+property, s.Kafka.Properties[property]
+		if path, isFile := s.KafkaFiles[property]; isFile {
+			name, value = name+fileSuffix, path
+		} else if secret(property, value) {
 			value = hidden
 		}
-		shown = append(shown, Shown{kafkaSetting + "." + property, value})
+		shown = append(shown, Shown{name, value})
 	}
 	return shown
 }
