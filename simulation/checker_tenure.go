@@ -13,7 +13,7 @@ type tenures struct {
 	// unaware are the records that a process submitted which could not know yet of a
 	// younger one under its id. They may be seen long after.
 	unaware map[submittedBy]bool
-	// last is the tenure of the last record that consumers saw on a partition.
+	// last is the last tenure of which consumers saw a record on a partition.
 	last map[lanePlace]int
 }
 
@@ -37,7 +37,7 @@ func newTenures() tenures {
 
 // submits notes a record on its way.
 func (c *checker) submits(p *process, t publisher.Token) {
-	if c.fleet.fenced() && c.unaware(p) {
+	if p.fenced() && c.unaware(p) {
 		c.tenures.unaware[submittedBy{p.name, t}] = true
 	}
 }
@@ -58,17 +58,16 @@ func (c *checker) tenureBegins(p *process, r store.Request, reply store.Reply) {
 	}
 }
 
-// inTenure: in a fenced fleet a consumer of committed records sees no record of an
-// old owner after the first of the new one's, partition by partition. A process that
-// cannot know yet of a younger one under its id is no old owner: as with I-5, for
-// that while there are two.
+// inTenure: a consumer of committed records sees no record of an old owner in fenced
+// mode after the first of a later one's in fenced mode, partition by partition, whoever
+// owned the bucket between the two. Where one of them is in ordered mode that is not
+// promised: it neither takes the fence from its predecessor, nor loses one to its
+// successor. A process that cannot know yet of a younger one under its id is no old
+// owner: as with I-5, for that while there are two.
 func (c *checker) inTenure(r BrokerRecord) {
-	if !c.fleet.fenced() {
-		return
-	}
 	began := c.tenures.began[tenureOf(r.Owner, r.Token)]
 	at := lanePlace{r.Token.Bucket, r.Topic, r.Partition}
-	if began < c.tenures.last[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}] {
+	if r.Fenced && began < c.tenures.last[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}] {
 		c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
 	}
 	c.tenures.last[at] = max(c.tenures.last[at], began)
@@ -82,18 +81,20 @@ func tenureOf(process string, t publisher.Token) ownership {
 // yet, since a transaction is open before it on its partition.
 func (c *checker) unseen(i int) bool {
 	id := c.fleet.writers.committed[i].message.ID
-	return c.fleet.fenced() && c.fleet.broker.Unseen(func(r BrokerRecord) bool {
+	return c.fleet.broker.Unseen(func(r BrokerRecord) bool {
 		of, ok := messageID(r.Record)
 		return ok && of == id
 	})
 }
 
-// together tells whether the order of two messages of one key shows: in a fenced
-// fleet it does on one partition only, since what a consumer sees first of two is a
-// matter of others' transactions too. A letter is on another one.
+// together tells whether the order of two messages of one key shows. On one partition
+// it does, and a letter is on another one. On two it does unless there were transactions
+// since the first of them was committed: what a consumer sees first is a matter of
+// these then, whosever they are.
 func (c *checker) together(i, j int) bool {
 	committed := c.fleet.writers.committed
 	letters := c.fleet.o.Poison == relay.PoisonDeadLetter &&
 		(c.fleet.writers.guilty(committed[i].message) || c.fleet.writers.guilty(committed[j].message))
-	return !c.fleet.fenced() || !letters && partitionOf(committed[i].message) == partitionOf(committed[j].message)
+	onOne := !letters && partitionOf(committed[i].message) == partitionOf(committed[j].message)
+	return onOne || min(committed[i].at, committed[j].at) >= c.fleet.broker.OpenUntil()
 }

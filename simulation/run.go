@@ -130,6 +130,9 @@ func (f *fleet) unsettled() string {
 	if f.starting > 0 {
 		return "processes are still to start"
 	}
+	if f.broker.Open() {
+		return "a transaction is still open"
+	}
 	held := map[string]int{}
 	for _, p := range f.processes {
 		if p.leaving || p.stalledUntil > f.now {
