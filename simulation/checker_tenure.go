@@ -13,8 +13,11 @@ type tenures struct {
 	// unaware are the records that a process submitted which could not know yet of a
 	// younger one under its id. They may be seen long after.
 	unaware map[submittedBy]bool
-	// last is the last tenure of which consumers saw a record on a partition.
-	last map[lanePlace]int
+	// superseded are processes under whose id a younger one has begun.
+	superseded map[string]bool
+	// last is the last tenure of which consumers saw a record on a partition, and
+	// lastFenced the last one in fenced mode.
+	last, lastFenced map[lanePlace]int
 }
 
 // ownership is one process's time with one bucket. Its number is also in the batches
@@ -32,7 +35,10 @@ type submittedBy struct {
 }
 
 func newTenures() tenures {
-	return tenures{began: map[ownership]int{}, unaware: map[submittedBy]bool{}, last: map[lanePlace]int{}}
+	return tenures{
+		began: map[ownership]int{}, unaware: map[submittedBy]bool{}, superseded: map[string]bool{},
+		last: map[lanePlace]int{}, lastFenced: map[lanePlace]int{},
+	}
 }
 
 // submits notes a record on its way.
@@ -58,17 +64,24 @@ func (c *checker) tenureBegins(p *process, r store.Request, reply store.Reply) {
 	}
 }
 
-// inTenure: a consumer of committed records sees no record of an old owner in fenced
-// mode after the first of a later one's in fenced mode, partition by partition, whoever
-// owned the bucket between the two. Where one of them is in ordered mode that is not
-// promised: it neither takes the fence from its predecessor, nor loses one to its
-// successor. A process that cannot know yet of a younger one under its id is no old
-// owner: as with I-5, for that while there are two.
+// inTenure: of an old owner in fenced mode a consumer of committed records sees nothing
+// after the first record of a later owner, partition by partition. A later owner in
+// fenced mode has taken the fence, whoever owned the bucket between the two. One in
+// ordered mode has not; but the old one commits under a valid lease only, and when its
+// records are there already.
+//
+// An old owner in ordered mode is held to nothing: no fence stops what it has on its way.
+// Nor is a process that cannot know yet of a younger one under its id: for that while
+// there are two owners, as with I-5, and only a fence tells them apart.
 func (c *checker) inTenure(r BrokerRecord) {
 	began := c.tenures.began[tenureOf(r.Owner, r.Token)]
 	at := lanePlace{r.Token.Bucket, r.Topic, r.Partition}
-	if r.Fenced && began < c.tenures.last[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}] {
-		c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
+	if r.Fenced {
+		fencedOff := began < c.tenures.lastFenced[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}]
+		if fencedOff || began < c.tenures.last[at] && !c.tenures.superseded[r.Owner] {
+			c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
+		}
+		c.tenures.lastFenced[at] = max(c.tenures.lastFenced[at], began)
 	}
 	c.tenures.last[at] = max(c.tenures.last[at], began)
 }

@@ -56,6 +56,7 @@ type fleet struct {
 	made           int
 	named          int                      // relay ids that were given out
 	starting       int                      // processes that are still to start
+	stopping       int                      // stops that are still to be asked for
 	mode           relay.Mode               // of the processes that start now
 	modes          map[string]relay.Mode    // of processes that have their own, by name
 	policies       map[string]bucket.Poison // the same

@@ -50,7 +50,7 @@ func (f *fleet) rollOver(these []*process, s source) {
 		} else {
 			f.startLater(after+s.between(time.Second, f.o.LeaseRenewInterval+time.Second), p.relay)
 		}
-		f.At(after+s.between(0, time.Second), func() { f.stopIfAlive(p) })
+		f.stopLater(after+s.between(0, time.Second), p)
 		after += s.between(time.Second, 2*f.o.LeaseRenewInterval+time.Second)
 	}
 }
@@ -96,6 +96,15 @@ func (f *fleet) startLater(after time.Duration, id string) {
 	f.At(after, func() {
 		f.starting--
 		f.boot(id)
+	})
+}
+
+// stopLater stops a process after a while, without which the run is not over.
+func (f *fleet) stopLater(after time.Duration, p *process) {
+	f.stopping++
+	f.At(after, func() {
+		f.stopping--
+		f.stopIfAlive(p)
 	})
 }
 
