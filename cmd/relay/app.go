@@ -108,6 +108,8 @@ func (a *app) root() *cobra.Command {
 		newRun(a), newDemo(a), newSimulate(a), newDoctor(a),
 		a.group("table", "Sets up the table, shows it, and prints its definitions",
 			newTableCreate(a), newTableShow(a), newTableCloudFormation(a), newTableTerraform(a), newTableIAM(a)),
+		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newDoctor(a),
+		a.group("table", "Sets up the table", newTableCreate(a)),
 		a.group("message", "Looks at waiting messages, adds one, sets some aside",
 			newMessageEnqueue(a), newMessageList(a), newMessagePark(a)),
 		a.group("parked", "Looks at what was set aside, delivers it after all, or discards it",

@@ -37,12 +37,11 @@ type Bucket struct {
 	Pending        int
 	PendingIsLimit bool // more may wait
 	// Markers are what is set aside, topics first.
-	Markers        []store.Marker
-	MarkersIsLimit bool // more may be set aside
+	Markers []store.Marker
 	// UnreadableMarkers are why further markers cannot be read, one each.
 	UnreadableMarkers []error
 	ParkedRows        int
-	ParkedRowsIsLimit bool
+	ParkedIsLimit     bool // more keys or rows may be set aside
 	// Fault is why some of this is not known; nil when all of it is.
 	Fault error
 }
@@ -61,13 +60,13 @@ func (b Bucket) Parked() (keys, topics int) {
 
 // Totals is the sum of all buckets.
 type Totals struct {
-	Pending           int
-	PendingIsLimit    bool // more may wait
-	Oldest            time.Duration
-	ParkedKeys        int
-	ParkedTopics      int // a topic counts once for each bucket
-	ParkedRows        int
-	ParkedRowsIsLimit bool
+	Pending        int
+	PendingIsLimit bool // more may wait
+	Oldest         time.Duration
+	ParkedKeys     int
+	ParkedTopics   int // a topic counts once for each bucket
+	ParkedRows     int
+	ParkedIsLimit  bool // more keys or rows may be set aside
 }
 
 // Totals adds up the buckets. What is not known of one counts as nothing, and as a
@@ -82,9 +81,20 @@ func (t Table) Totals() Totals {
 		sum.ParkedKeys += keys
 		sum.ParkedTopics += topics
 		sum.ParkedRows += b.ParkedRows
-		sum.ParkedRowsIsLimit = sum.ParkedRowsIsLimit || b.ParkedRowsIsLimit || b.Fault != nil
+		sum.ParkedIsLimit = sum.ParkedIsLimit || b.ParkedIsLimit || b.Fault != nil
 	}
 	return sum
+}
+
+// Fault is why some bucket could not be read, of the first that was tried; nil when all
+// of them could.
+func (t Table) Fault() error {
+	for _, b := range t.Buckets {
+		if b.Fault != nil && !errors.Is(b.Fault, ErrGivenUp) {
+			return b.Fault
+		}
+	}
+	return nil
 }
 
 // ErrGivenUp is the fault of buckets that were not looked at, since too many others
@@ -179,15 +189,15 @@ func (l look) markers(ctx context.Context, b *Bucket) error {
 		if r.After = page.Next; r.After == "" {
 			break
 		}
-		if b.MarkersIsLimit = len(b.Markers) >= l.options.CountLimit; b.MarkersIsLimit {
+		if b.ParkedIsLimit = len(b.Markers) >= l.options.CountLimit; b.ParkedIsLimit {
 			break
 		}
 	}
 	if keys, _ := b.Parked(); keys == 0 && len(b.UnreadableMarkers) == 0 {
 		return nil // a row is set aside only under its key's marker
 	}
-	var err error
-	b.ParkedRows, b.ParkedRowsIsLimit, err = l.count(ctx, store.ParkedRows)
+	rows, more, err := l.count(ctx, store.ParkedRows)
+	b.ParkedRows, b.ParkedIsLimit = rows, more || b.ParkedIsLimit
 	return err
 }
 

@@ -84,7 +84,7 @@ func TestAPictureHasWhatTheBucketsHold(t *testing.T) {
 	}
 	b := table.Buckets[2]
 	keys, topics := b.Parked()
-	if b.Pending != 5 || !b.PendingIsLimit || b.Oldest != 3*time.Hour || keys != 2 || topics != 1 || b.ParkedRows != 3 || b.ParkedRowsIsLimit {
+	if b.Pending != 5 || !b.PendingIsLimit || b.Oldest != 3*time.Hour || keys != 2 || topics != 1 || b.ParkedRows != 3 || b.ParkedIsLimit {
 		t.Errorf("bucket 2: %+v", b)
 	}
 	if b := table.Buckets[3]; !reflect.DeepEqual(b, picture.Bucket{Lease: table.Leases[3]}) {
@@ -155,7 +155,7 @@ func TestAFaultLeavesABlank(t *testing.T) {
 				t.Errorf("%s: bucket %d: %+v", failing, i, table.Buckets[i])
 			}
 		}
-		if sum := table.Totals(); !sum.PendingIsLimit || !sum.ParkedRowsIsLimit {
+		if sum := table.Totals(); !sum.PendingIsLimit || !sum.ParkedIsLimit {
 			t.Errorf("%s: the totals pass for the whole: %+v", failing, sum)
 		}
 	}
@@ -220,8 +220,8 @@ func TestMarkersAreReadUpToTheLimit(t *testing.T) {
 		return reply
 	}
 	b := f.take().Buckets[1]
-	if keys, _ := b.Parked(); pages != 2 || keys != 6 || !b.MarkersIsLimit {
-		t.Errorf("%d pages, %d keys, %t", pages, keys, b.MarkersIsLimit)
+	if keys, _ := b.Parked(); pages != 2 || keys != 6 || !b.ParkedIsLimit {
+		t.Errorf("%d pages, %d keys, %t", pages, keys, b.ParkedIsLimit)
 	}
 }
 
