@@ -53,10 +53,12 @@ func CreateTable(ctx context.Context, api TableAPI, schema outbox.Schema) error 
 	if err != nil {
 		return fmt.Errorf("wait for table %s: %w", schema.Table, err)
 	}
-	return checkKeys(schema, out.Table)
+	return CheckKeys(schema, out.Table)
 }
 
-func checkKeys(schema outbox.Schema, table *types.TableDescription) error {
+// CheckKeys compares a table's keys with the schema's: ErrInvalid, with both, when they
+// differ.
+func CheckKeys(schema outbox.Schema, table *types.TableDescription) error {
 	wanted := CreateTableInput(schema)
 	if describeKeys(table.KeySchema, table.AttributeDefinitions) ==
 		describeKeys(wanted.KeySchema, wanted.AttributeDefinitions) {

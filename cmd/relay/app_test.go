@@ -35,6 +35,8 @@ type console struct {
 	paused int
 	// through stands between a command and the table; nil: nothing does.
 	through func(store.API) store.API
+	// describe tells how the table is set up; nil: as well as can be.
+	describe tableDescriber
 	// simulate stands for the simulation; nil: itself.
 	simulate func(simulation.Options) simulation.Report
 }
@@ -68,7 +70,11 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 			if c.through != nil {
 				api = c.through(api)
 			}
-			return clients{messages: api, coordination: api, tables: c.table}, nil
+			describe := c.describe
+			if describe == nil {
+				describe = &setUp{DB: c.table}
+			}
+			return clients{messages: api, coordination: api, tables: c.table, describe: describe}, nil
 		},
 	}
 	if a.simulate = simulation.Run; c.simulate != nil {
