@@ -48,6 +48,13 @@ const (
 	Simulated                   // what a simulation tries; each is of another group too
 	Picture                     // how a picture of the table is taken; each is of another group too
 	BrokersIfAny                // Brokers, of a command that can do without them
+	Table        Group = 1 << iota // where the outbox is and how it is reached
+	Brokers                        // where Kafka is and how it is reached
+	Relay                          // how a relay works
+	Admin                          // how a relay shows itself
+	Log                            // what a long-running command logs
+	Simulated                      // what a simulation tries; each is of another group too
+	BrokersIfAny                   // Brokers, of a command that can do without them
 )
 
 // setting is one row of the table of settings.
