@@ -43,6 +43,7 @@ const (
 	Admin                       // how a relay shows itself
 	Log                         // what a long-running command logs
 	Simulated                   // what a simulation tries; each is of another group too
+	Leases                      // by what leases, and who holds them, are judged; each is of another group too
 )
 
 // setting is one row of the table of settings.
@@ -97,9 +98,9 @@ func (s *Settings) table() []setting {
 		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
 		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay | Simulated, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-duration", group: Relay | Simulated | Leases, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "max-clock-skew", group: Relay | Simulated | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
 		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
