@@ -59,6 +59,14 @@ type BucketStatus struct {
 	LastSequence int64     // the highest one removed by this relay; 0: none yet
 	Pending      int       // messages that wait, by the last sample; -1 unless this relay samples
 	LastError    string    // why it is blocked, withheld, or not acknowledged; empty when it is not
+	Paused       *Pause    // by an operator; nil when it is not
+}
+
+// Pause is an operator's pause of a bucket.
+type Pause struct {
+	Until  time.Time // zero: until it is resumed
+	By     string    // who, as they said
+	Reason string
 }
 
 // status is the reader of events that Status is made of.
@@ -138,6 +146,8 @@ func (s *status) Observe(e event.Envelope) {
 		s.bucket(v.Bucket).LastError = "publish to " + v.Topic + ": " + v.Code
 	case event.PublishRecovered:
 		s.bucket(v.Bucket).LastError = ""
+	case event.BucketPaused:
+		s.bucket(v.Bucket).Paused = &Pause{Until: v.Until, By: v.By, Reason: v.Reason}
 	case event.BucketBlocked:
 		s.bucket(v.Bucket).LastError = v.Reason
 	case event.BucketWithheld:
@@ -177,6 +187,7 @@ func (s *status) changed(v event.StateChanged, at time.Time) {
 		return
 	}
 	b.State, b.Since = to, at
+	b.Paused = nil // what pauses it is said after the state
 	if to == fsm.Owned {
 		b.LastError = ""
 	}

@@ -23,6 +23,10 @@ type Report struct {
 	// Refused and Requests are refused writes and all requests that the table
 	// saw, by request.
 	Refused, Requests map[string]int
+	// Units are the capacity units that the requests have consumed, by request: of
+	// reading or of writing, as the request does. Those of writers and operators are not
+	// in it.
+	Units map[string]float64
 	// RefusedSettled is how many of the refused writes came after the fleet had
 	// settled: none in a run that is OK.
 	RefusedSettled int
@@ -191,7 +195,7 @@ func (f *fleet) report() Report {
 	r := Report{
 		Seed: f.o.Seed, OK: len(f.checker.violations) == 0, Digest: fmt.Sprintf("%016x", f.digest),
 		Virtual: f.now, Steps: f.steps, Handovers: f.checker.moves,
-		Refused: f.checker.refused, Requests: f.checker.requests, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
+		Refused: f.checker.refused, Requests: f.checker.requests, Units: f.checker.units, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
 		Coverage: f.checker.coverage, Violations: f.checker.violations, rolled: f.dice.rolled,
 	}
 	for k, n := range f.dice.happened {

@@ -101,7 +101,7 @@ type stateCount struct {
 type bucketRow struct {
 	Bucket, LastSequence                       int64
 	State, BatchState, For, Pending, LastError string
-	Tone                                       string
+	Paused, Tone                               string
 }
 
 func newView(s Status, now time.Time) view {
@@ -211,6 +211,9 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 			Bucket: int64(b.Bucket), LastSequence: b.LastSequence, State: b.State, BatchState: b.BatchState,
 			LastError: b.LastError, Tone: toneOfBucket(b), Pending: "–",
 		}
+		if b.Paused != nil {
+			row.Paused = b.Paused.text()
+		}
 		if b.Since != nil {
 			row.For = duration(now.Sub(*b.Since))
 		}
@@ -224,6 +227,15 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 		return rows, 0
 	}
 	return rows[:pageRows], hidden
+}
+
+// text is who has paused, until when and why.
+func (p *Pause) text() string {
+	until := "until it is resumed"
+	if p.Until != nil {
+		until = "until " + p.Until.UTC().Format(time.DateTime) + " UTC"
+	}
+	return fmt.Sprintf("paused %s, by %s: %s", until, cmp.Or(p.By, "somebody"), cmp.Or(p.Reason, "no reason given"))
 }
 
 // trouble is a line of the log, as people read it.

@@ -114,6 +114,9 @@ func (a *app) root() *cobra.Command {
 			newMessageEnqueue(a), newMessageList(a), newMessagePark(a)),
 		a.group("parked", "Looks at what was set aside, delivers it after all, or discards it",
 			newParkedList(a), newParkedShow(a), newParkedRetry(a), newParkedDiscard(a)),
+		newPause(a), newResume(a),
+		a.group("lease", "Looks at the leases of buckets, frees one whose owner is gone",
+			newLeaseList(a), newLeaseRelease(a)),
 		newVersion(a))
 }
 
