@@ -253,7 +253,7 @@ func noteOf(p picture.Table, b picture.Bucket) note {
 	case b.Lease.Holder != "" && b.Lease.Holder != picture.Active && b.Lease.State != picture.Paused:
 		return note{"owner " + string(b.Lease.Holder), 2}
 	case b.Lease.State == picture.Paused:
-		return note{strings.TrimPrefix(pauseText(p, b.Lease), "paused "), 1}
+		return note{strings.TrimSpace(pauseText(p, b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)), 1}
 	default:
 		return note{}
 	}

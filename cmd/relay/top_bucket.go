@@ -16,7 +16,7 @@ func bucketLines(p picture.Table, i, width int) []string {
 		{"owner", ownerText(p, b.Lease)},
 	}
 	if b.Lease.State == picture.Paused {
-		facts = append(facts, [2]string{"", pauseText(p, b.Lease)})
+		facts = append(facts, [2]string{"", "paused" + pauseText(p, b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)})
 	}
 	facts = append(facts, [2]string{"waiting", pendingText(b)})
 	if b.Head.Waiting {
@@ -93,6 +93,9 @@ func asideFacts(p picture.Table, b picture.Bucket) [][2]string {
 	}
 	for _, m := range b.Markers {
 		text := fmt.Sprintf("topic %s as a whole", legible(m.Topic))
+		if m.PausedUntil != 0 {
+			text = fmt.Sprintf("topic %s, paused%s", legible(m.Topic), pauseText(p, m.PausedUntil, m.PausedBy, ""))
+		}
 		if m.KeyID != "" {
 			text = fmt.Sprintf("key %s of topic %s, rejected %s", m.KeyID, cmp.Or(legible(m.Topic), "not readable"), counted(m.Attempts, "time"))
 		}
