@@ -31,7 +31,7 @@ func waitsText(p picture.Table) string {
 		text = fmt.Sprintf("%s wait%s, the oldest for %s", limitText(sum.Pending, sum.PendingIsLimit, "message"),
 			ending(sum.Pending, sum.PendingIsLimit), ageText(sum.Oldest))
 	}
-	if sum.ParkedKeys+sum.ParkedTopics > 0 {
+	if sum.ParkedKeys > 0 {
 		text += fmt.Sprintf("; %s of %s set aside", limitText(sum.ParkedRows, sum.ParkedIsLimit, "row"), counted(sum.ParkedKeys, "key"))
 	}
 	return text
