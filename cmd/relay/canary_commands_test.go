@@ -41,6 +41,8 @@ func canaryLines(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"table create": {"--table orders", "--table orders --output json"},
 		"doctor":       {"--table orders", "--table orders --output json", "--table orders --repair-sequence --bucket 0 --yes"},
+		"status":       {"--table orders --all --cost", "--table orders --output json"},
+		"top":          {"--table orders"},
 		"message enqueue": {
 			enqueue + " --value " + canaryValue, enqueue + " --output json --value-file " + file, enqueue + " -",
 			enqueue + " --partition 9 --value " + canaryValue,

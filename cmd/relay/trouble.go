@@ -24,6 +24,7 @@ const (
 	silentRelay      troubleKind = "silentRelay"      // a relay was not seen for long and has not said goodbye
 	leftBehind       troubleKind = "leftBehind"       // a lease names a relay that has stopped, or has no record
 	topicSetAside    troubleKind = "topicSetAside"    // a topic is set aside as a whole
+	pausedTopic      troubleKind = "pausedTopic"      // an operator has paused a topic
 	keysSetAside     troubleKind = "keysSetAside"     // keys are set aside
 	pausedBuckets    troubleKind = "pausedBuckets"    // an operator has paused buckets
 	clockDisagrees   troubleKind = "clockDisagrees"   // this machine's clock is not the service's
