@@ -205,6 +205,9 @@ func TestStatus(t *testing.T) {
 		if len(s.Buckets) != schema.BucketCount {
 			t.Fatalf("owns %+v", s.Buckets)
 		}
+		if f := s.Fleet; f == nil || len(f.Relays) != 1 || f.Relays[0].Relay != "A" || !f.Relays[0].Active || len(f.Leases) != schema.BucketCount {
+			t.Errorf("the fleet is %+v", f)
+		}
 		for i, status := range s.Buckets {
 			sequence := map[bool]int64{true: 1}[i == bucket]
 			if status.Bucket != i || status.State != fsm.Owned || status.BatchState != "" || status.LastSequence != sequence || status.LastError != "" {
@@ -212,7 +215,7 @@ func TestStatus(t *testing.T) {
 			}
 		}
 		x.stop()
-		if s := x.Status(); s.State != "stopped" || s.Ready() || len(s.Buckets) != 0 {
+		if s := x.Status(); s.State != "stopped" || s.Ready() || len(s.Buckets) != 0 || s.Fleet != nil {
 			t.Errorf("after Run: %+v", s)
 		}
 	})

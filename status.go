@@ -24,11 +24,20 @@ type Status struct {
 	// Backlog is what waits in all buckets; nil unless this relay samples it (see
 	// Config.MetricsInterval).
 	Backlog *Backlog
+	// Fleet is all relays and leases as the last coordination round has read them; nil
+	// before the first.
+	Fleet *Fleet
 }
 
 // Ready tells whether the relay has completed a round, and neither stops nor has
 // withdrawn.
 func (s Status) Ready() bool { return s.State == "ready" }
+
+// Fleet is what one coordination round has read. It is shared: nobody changes it.
+type Fleet struct {
+	At time.Time
+	event.FleetSeen
+}
 
 // Backlog is what waited in all buckets, at one moment.
 type Backlog struct {
@@ -127,6 +136,8 @@ func (s *status) Observe(e event.Envelope) {
 			ParkedKeys: v.ParkedKeys, ParkedRows: v.ParkedRows}
 	case event.BacklogUnknown:
 		s.pending, s.present.Backlog = nil, nil
+	case event.FleetSeen:
+		s.present.Fleet = &Fleet{At: e.At, FleetSeen: v}
 	case event.RoundCompleted:
 		s.present.ClockAhead = v.Ahead
 	case event.ClockSkewed:
@@ -147,7 +158,7 @@ func (s *status) Observe(e event.Envelope) {
 // clear forgets what ends with the relay.
 func (s *status) clear() {
 	clear(s.buckets)
-	s.pending, s.present.Backlog = nil, nil
+	s.pending, s.present.Backlog, s.present.Fleet = nil, nil, nil
 }
 
 func (s *status) enter(state string, at time.Time) {

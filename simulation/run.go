@@ -131,8 +131,11 @@ func (f *fleet) unsettled() string {
 	if f.writers.open+f.net.late+len(f.net.lateness.lurking) > 0 {
 		return "requests of before are still to land"
 	}
-	if f.starting > 0 {
-		return "processes are still to start"
+	if f.starting+f.stopping > 0 {
+		return "processes are still to start, or to be stopped"
+	}
+	if f.broker.Open() {
+		return "a transaction is still open"
 	}
 	held := map[string]int{}
 	for _, p := range f.processes {

@@ -27,8 +27,9 @@ var (
 	pageScript string
 )
 
-// pageBuckets is how many buckets the page lists at most: those in trouble first.
-const pageBuckets = 200
+// pageRows is how many buckets, and how many relays, the page lists at most: those in
+// trouble first.
+const pageRows = 200
 
 // page writes a Status as one HTML document without outside assets.
 type page struct {
@@ -68,6 +69,9 @@ const (
 	bad  = "bad"
 )
 
+// rank puts what is wrong first.
+func rank(tone string) int { return slices.Index([]string{bad, warn, good}, tone) }
+
 // view is a Status in the words of the page.
 type view struct {
 	Status   Status
@@ -79,6 +83,7 @@ type view struct {
 	Tiles    []tile
 	Chart    chart
 	Troubles []trouble
+	Fleet    *fleetView
 	States   []stateCount
 	Buckets  []bucketRow
 	Hidden   int
@@ -103,7 +108,7 @@ func newView(s Status, now time.Time) view {
 	v := view{
 		Status: s, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Tone: toneOfRelay(s.State), Now: now.UTC().Format(time.DateTime),
-		Tiles: tiles(s), Troubles: readTroubles(s.Troubles),
+		Tiles: tiles(s), Troubles: readTroubles(s.Troubles), Fleet: newFleetView(s, now),
 	}
 	if s.Since != nil {
 		v.Since = s.Since.UTC().Format(time.DateTime)
@@ -217,12 +222,11 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 		}
 		rows = append(rows, row)
 	}
-	rank := map[string]int{bad: 0, warn: 1, good: 2}
-	slices.SortStableFunc(rows, func(a, b bucketRow) int { return cmp.Compare(rank[a.Tone], rank[b.Tone]) })
-	if hidden = len(rows) - pageBuckets; hidden <= 0 {
+	slices.SortStableFunc(rows, func(a, b bucketRow) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
+	if hidden = len(rows) - pageRows; hidden <= 0 {
 		return rows, 0
 	}
-	return rows[:pageBuckets], hidden
+	return rows[:pageRows], hidden
 }
 
 // text is who has paused, until when and why.

@@ -25,6 +25,8 @@ type Status struct {
 	// Backlog is what waits in all buckets; nil when this relay does not sample it,
 	// which the owner of bucket 0 does.
 	Backlog *Backlog `json:"backlog"`
+	// Fleet is nil before the first coordination round.
+	Fleet *Fleet `json:"fleet"`
 	// Rates are of the last minute, and Troubles the last lines of the log that tell of
 	// trouble or of its end, the newest first; see Board.
 	Rates    *Rates            `json:"rates"`

@@ -116,8 +116,8 @@ func costTotal(parts []costPart) cost.Line {
 	return totals.Total()
 }
 
-// costDocument is the JSON of the command. Figures are of a month.
-type costDocument struct {
+// monthDocument is the JSON of the command. Figures are of a month.
+type monthDocument struct {
 	MonthHours float64              `json:"monthHours"`
 	Workload   costWorkloadDocument `json:"workload"`
 	Idle       costPartDocument     `json:"idle"`
@@ -160,8 +160,8 @@ type adviceDocument struct {
 	Text string `json:"text"`
 }
 
-func (c *reckonCost) document(w cost.Workload, priced bool) costDocument {
-	d := costDocument{MonthHours: cost.Month.Hours(), Advice: []adviceDocument{}, Workload: costWorkloadDocument{
+func (c *reckonCost) document(w cost.Workload, priced bool) monthDocument {
+	d := monthDocument{MonthHours: cost.Month.Hours(), Advice: []adviceDocument{}, Workload: costWorkloadDocument{
 		Relays: w.Relays, Buckets: w.Schema.BucketCount, Rate: w.Rate, SizeBytes: w.MessageBytes, PerTransaction: c.perTransaction, Notified: w.Notified,
 		BatchSize: w.BatchSize, PollInterval: w.PollInterval.Seconds(), LeaseDuration: w.LeaseDuration.Seconds(),
 		LeaseRenewInterval: w.LeaseRenewInterval.Seconds(), MetricsInterval: w.SampleInterval.Seconds(),

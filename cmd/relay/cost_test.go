@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-func costJSON(t *testing.T, args ...string) costDocument {
+func costJSON(t *testing.T, args ...string) monthDocument {
 	t.Helper()
 	got := (&console{}).run(append([]string{"cost", "--output=json"}, args...)...)
-	var d costDocument
+	var d monthDocument
 	if err := json.Unmarshal([]byte(got.stdout), &d); err != nil || got.code != exitDone || got.stderr != "" {
 		t.Fatalf("%v: %v, %+v", args, err, got)
 	}
@@ -93,7 +93,7 @@ func TestCostAdvises(t *testing.T) {
 		"pollInterval.largeRows": {"--rate=5", "--size=40KB"},
 		"leaseRenewInterval":     {"--relays=100", "--buckets=8000"},
 	} {
-		advised := func(d costDocument) bool {
+		advised := func(d monthDocument) bool {
 			for _, a := range d.Advice {
 				if a.ID == id {
 					return true

@@ -264,3 +264,13 @@ func Address(field *string) Value {
 		return text, nil
 	}, asIs}
 }
+
+// Account fills the number of an AWS account, 12 digits; leading zeros count.
+func Account(field *string) Value {
+	return parsed[string]{field, "number", func(text string) (string, error) {
+		if len(text) != 12 || strings.Trim(text, "0123456789") != "" {
+			return "", errors.New("must be the 12 digits of an AWS account")
+		}
+		return text, nil
+	}, asIs}
+}
