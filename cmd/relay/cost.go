@@ -39,7 +39,7 @@ func newCost(a *app) *cobra.Command {
 	c := &reckonCost{app: a, relays: defaultCostRelays, buckets: outbox.DefaultBucketCount, size: defaultCostSize, perTransaction: 1}
 	return a.command(spec{
 		use:   "cost",
-		short: "Reckons requests and capacity units a month for a fleet and a workload, idle cost apart",
+		short: "Reckons requests and capacity units a month for a workload, idle cost apart",
 		long: "Reckons how many requests a fleet sends in a month of 730 hours, and how many read and write units\n" +
 			"they consume: while it is idle, what messages add, and what writing them takes. It asks no table and\n" +
 			"nothing on the net: prices, if costs are to be shown, come from flags or a file. The intervals are\n" +
