@@ -57,7 +57,13 @@ func canaryLines(t *testing.T) map[string][]string {
 			"--table orders --all --yes"},
 		"parked discard": {"--table orders --dry-run " + canaryKeyID() + " 1", "--table orders --yes " + canaryKeyID() + " 1",
 			"--table orders --yes --output json " + canaryKeyID() + " 2"},
-		"version": {"", "--output json"},
+		"pause": {"--table orders --all --reason look --dry-run", "--table orders --bucket 0 --reason look --for 1h --yes --output json",
+			"--table orders --topic placed --reason look --yes"},
+		"resume":        {"--table orders --all --yes", "--table orders --topic placed --yes --output json", "--table orders --bucket 0 --dry-run"},
+		"lease list":    {"--table orders", "--table orders --output json"},
+		"lease release": {"--table orders --bucket 0 --dry-run", "--table orders --bucket 0 --yes --output json"},
+		"cost":          {"", "--rate 10 --output json"},
+		"version":       {"", "--output json"},
 	}
 }
 

@@ -199,6 +199,10 @@ func operatorsLines(keyID string) map[string][]string {
 		"parked show":     {keyID},
 		"parked retry":    {keyID + " --yes"},
 		"parked discard":  {keyID + " 41 --yes"},
+		"pause":           {"--all --reason look --yes", "--topic late --reason look --yes"},
+		"resume":          {"--all --yes", "--topic late --yes"},
+		"lease list":      {""},
+		"lease release":   {"--bucket 6 --yes"},
 	}
 }
 
@@ -209,6 +213,7 @@ func notOnATable() map[string]string {
 		"demo":                 "brings its own table",
 		"simulate":             "has no table",
 		"version":              "asks nobody",
+		"cost":                 "asks nobody",
 		"table create":         "names what it needs in its help",
 		"table cloudformation": "only prints",
 		"table terraform":      "only prints",
@@ -226,6 +231,7 @@ func TestAnOperatorNeedsWhatThePolicyHas(t *testing.T) {
 	unreadable := schema.EncodeMessage(into3(), 3, 8)
 	delete(unreadable, outbox.AttrCreatedAtUtc)
 	c.put(t, unreadable)
+	c.do(t, store.Claim{Bucket: 6, Relay: "gone", Incarnation: "gone-1", Claim: 1, Now: 1, Expires: ago(time.Hour)})
 	lines := operatorsLines(keyID)
 	table := authorize(c.table)
 	c.through, c.tables = func(store.API) store.API { return table }, table
