@@ -53,7 +53,7 @@ func CreateTable(ctx context.Context, api TableAPI, schema outbox.Schema) error 
 	if err != nil {
 		return fmt.Errorf("wait for table %s: %w", schema.Table, err)
 	}
-	return checkKeys(schema, out.Table)
+	return CheckKeys(schema, out.Table)
 }
 
 // DescribeTable is what DynamoDB says of the schema's table. A table that is not there
@@ -74,7 +74,9 @@ func KeysOf(table *types.TableDescription, schema outbox.Schema) (found, wanted 
 	return describeKeys(table.KeySchema, table.AttributeDefinitions), describeKeys(input.KeySchema, input.AttributeDefinitions)
 }
 
-func checkKeys(schema outbox.Schema, table *types.TableDescription) error {
+// CheckKeys compares a table's keys with the schema's: ErrInvalid, with both, when they
+// differ.
+func CheckKeys(schema outbox.Schema, table *types.TableDescription) error {
 	found, wanted := KeysOf(table, schema)
 	if found == wanted {
 		return nil

@@ -169,10 +169,16 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 			Bucket: b.Bucket, State: string(b.State), BatchState: string(b.BatchState), Since: telemetry.Moment(b.Since),
 			LastSequence: b.LastSequence, LastError: b.LastError,
 		}
+		if b.Paused != nil {
+			bucket.Paused = &telemetry.Pause{Until: telemetry.Moment(b.Paused.Until), By: b.Paused.By, Reason: b.Paused.Reason}
+		}
 		if b.Pending >= 0 {
 			bucket.Pending = &b.Pending
 		}
 		status.Buckets = append(status.Buckets, bucket)
+	}
+	if s.Fleet != nil {
+		status.Fleet = telemetry.NewFleet(s.Fleet.At, s.Fleet.FleetSeen)
 	}
 	if b := s.Backlog; b != nil {
 		status.Backlog = &telemetry.Backlog{

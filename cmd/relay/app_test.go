@@ -39,6 +39,8 @@ type console struct {
 	tables store.TableAPI
 	region string           // in effect
 	now    func() time.Time // nil: it is noon
+	// describe tells how the table is set up; nil: as well as can be.
+	describe tableDescriber
 	// simulate stands for the simulation; nil: itself.
 	simulate func(simulation.Options) simulation.Report
 }
@@ -76,7 +78,11 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 			if c.tables != nil {
 				tables = c.tables
 			}
-			return clients{messages: api, coordination: api, tables: tables, region: c.region}, nil
+			describe := c.describe
+			if describe == nil {
+				describe = &setUp{DB: c.table}
+			}
+			return clients{messages: api, coordination: api, tables: tables, describe: describe, region: c.region}, nil
 		},
 	}
 	if c.now != nil {

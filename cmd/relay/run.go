@@ -38,7 +38,7 @@ func newRun(a *app) *cobra.Command {
 			"Each flag can be set by a variable RELAY_... and in the YAML file of --config too: flags win\n" +
 			"over variables, variables over the file. Credentials are those of the AWS SDK's chain.",
 		example: "  relay run --table orders --brokers kafka-1:9092,kafka-2:9092\n" +
-			"  RELAY_KAFKA_SASL_PASSWORD=... relay run --config relay.yaml",
+			"  RELAY_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka relay run --config relay.yaml",
 		groups: runGroups,
 		run:    c.run,
 	})

@@ -33,7 +33,10 @@ func (l *Loader) validate() {
 		}
 		l.fault(Fault{Setting: name, Detail: detail, Origin: l.origins[name]})
 	}
-	if l.groups&Brokers != 0 {
+	if l.groups&(Brokers|BrokersIfAny) != 0 {
+		// Without brokers there is nothing to reach: that is told already where they
+		// are required, and no fault where they are not.
+		already["brokers"] = already["brokers"] || len(l.Settings.Kafka.Brokers) == 0
 		l.validateKafka(already)
 	}
 }
@@ -69,9 +72,9 @@ func (l *Loader) validateKafka(already map[string]bool) {
 			if value := l.Settings.Kafka.Properties[property[1]]; value != "" && secret(property[1], value) {
 				detail = strings.ReplaceAll(detail, value, hidden)
 			}
-			l.fault(Fault{Setting: kafkaSetting, Detail: detail, Origin: l.origins[name]})
+			l.fault(Fault{Setting: kafkaSetting, Detail: l.withoutSecretFiles(detail), Origin: l.origins[name]})
 		case !already[name]:
-			l.fault(Fault{Setting: name, Detail: ":" + detail, Origin: l.origins[name]})
+			l.fault(Fault{Setting: name, Detail: ":" + l.withoutSecretFiles(detail), Origin: l.origins[name]})
 		}
 	}
 }

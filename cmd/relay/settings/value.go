@@ -120,8 +120,11 @@ func Duration(field *time.Duration) Value {
 }
 
 // formatDuration leaves out the zero parts that time.Duration would write: 1m,
-// not 1m0s.
+// not 1m0s; and all of one that is not set.
 func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return "" // it is not set
+	}
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
