@@ -1,7 +1,5 @@
 package main
 
-import "github.com/bucketbrigade/relay/store"
-
 // role is who works with a table, and what its credentials are for.
 type role string
 
@@ -13,16 +11,21 @@ const (
 
 func roles() []role { return []role{roleRelay, roleWriter, roleOperator} }
 
-// What describes the table, which no relay does: a transaction has no action of its own
-// either, and is authorized by those of what is in it.
+// The names of IAM's actions. A transaction has none of its own: it is authorized by the
+// actions of what is in it, each put, update, delete and condition check.
 const (
-	actionDescribeTable      store.Action = "dynamodb:DescribeTable"
-	actionDescribeTimeToLive store.Action = "dynamodb:DescribeTimeToLive"
+	actionQuery          = "dynamodb:Query"
+	actionPut            = "dynamodb:PutItem"
+	actionUpdate         = "dynamodb:UpdateItem"
+	actionDelete         = "dynamodb:DeleteItem"
+	actionBatchWrite     = "dynamodb:BatchWriteItem"
+	actionConditionCheck = "dynamodb:ConditionCheckItem"
+	actionDescribe       = "dynamodb:DescribeTable"
 )
 
 // permission is one action that a role needs on the table.
 type permission struct {
-	action store.Action
+	action string
 	why    string
 }
 
@@ -33,28 +36,25 @@ func permissions(of role) []permission {
 	switch of {
 	case roleWriter:
 		return []permission{
-			{store.ActionPutItem, "messages, also within the service's transactions"},
-			{store.ActionUpdateItem, "numbers of messages"},
+			{actionPut, "messages, also within the service's transactions"},
+			{actionUpdate, "numbers of messages"},
 		}
 	case roleOperator:
 		return []permission{
-			{store.ActionQuery, "all views"},
-			{store.ActionPutItem, "messages enqueued by hand; keys and topics set aside"},
-			{store.ActionUpdateItem, "numbers, retries, pauses, leases, and the bell that owners hear"},
-			{store.ActionDeleteItem, "rows that are discarded, or moved aside because they cannot be read"},
-			{store.ActionBatchWriteItem, "relay doctor, which tries what a relay needs"},
-			{store.ActionConditionCheck, "likewise"},
-			{actionDescribeTable, "relay table show, relay table iam without --account, relay doctor"},
-			{actionDescribeTimeToLive, "relay doctor"},
+			{actionQuery, "all views"},
+			{actionPut, "messages enqueued by hand; keys and topics set aside"},
+			{actionUpdate, "numbers, retries, leases, and the bell that owners hear"},
+			{actionDelete, "rows that are discarded, or moved aside because they cannot be read"},
+			{actionDescribe, "relay table show, relay table iam without --account, relay doctor"},
 		}
 	default:
 		return []permission{
-			{store.ActionQuery, "leases, waiting rows, gaps, and what is set aside"},
-			{store.ActionPutItem, "heartbeats; rows and keys set aside"},
-			{store.ActionUpdateItem, "leases, and the stamp of a stop"},
-			{store.ActionDeleteItem, "records of relays that are gone; rows set aside, once delivered"},
-			{store.ActionBatchWriteItem, "rows that were acknowledged"},
-			{store.ActionConditionCheck, "no row is set aside without the lease"},
+			{actionQuery, "leases, waiting rows, gaps, and what is set aside"},
+			{actionPut, "heartbeats; rows and keys set aside"},
+			{actionUpdate, "leases, and the stamp of a stop"},
+			{actionDelete, "records of relays that are gone; rows set aside, once delivered"},
+			{actionBatchWrite, "rows that were acknowledged"},
+			{actionConditionCheck, "no row is set aside without the lease"},
 		}
 	}
 }
@@ -63,7 +63,7 @@ func permissions(of role) []permission {
 func actions(of role) []string {
 	var names []string
 	for _, p := range permissions(of) {
-		names = append(names, string(p.action))
+		names = append(names, p.action)
 	}
 	return names
 }

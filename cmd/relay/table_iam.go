@@ -78,7 +78,7 @@ func (c *tableIAM) run(ctx context.Context, loaded *settings.Loader) error {
 func (c *tableIAM) print() {
 	var rows [][]string
 	for _, p := range permissions(c.role) {
-		rows = append(rows, []string{string(p.action), p.why})
+		rows = append(rows, []string{p.action, p.why})
 	}
 	c.app.printTable([]column{{title: "ACTION"}, {title: "FOR", elastic: true}}, rows)
 }

@@ -98,10 +98,7 @@ resource "aws_iam_policy" "operator" {
         "dynamodb:PutItem",
         "dynamodb:UpdateItem",
         "dynamodb:DeleteItem",
-        "dynamodb:BatchWriteItem",
-        "dynamodb:ConditionCheckItem",
         "dynamodb:DescribeTable",
-        "dynamodb:DescribeTimeToLive",
       ]
       Resource = aws_dynamodb_table.outbox.arn
     }]
