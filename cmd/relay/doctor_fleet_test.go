@@ -121,9 +121,9 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.marker(t, 3, "placed", "MSG_SIZE_TOO_LARGE", time.Hour)
 		}, []string{"--poison", "block"}, checkForeign, statusFailure, []string{"relay parked retry --all"}},
 		{"two modes", func(t *testing.T, c *console) { c.record(t, "B", attributes{"Mode": words("fenced")}) }, nil,
-			checkModes, statusWarning, []string{"1 ordered, 1 fenced", "same mode"}},
+			checkModes, statusWarning, []string{"1 fenced, 1 ordered", "same mode"}},
 		{"another mode", func(*testing.T, *console) {}, []string{"--mode", "fenced"},
-			checkModes, statusWarning, []string{"2 ordered, the settings here say fenced"}},
+			checkModes, statusWarning, []string{"mode ordered, the settings here say fenced"}},
 		{"another lease duration", func(t *testing.T, c *console) {
 			c.lease(t, 4, "B", attributes{"ExpiresAtUtc": before(-86 * time.Second)})
 		}, nil, checkDurations, statusWarning, []string{"B 1m30s", "say 30s", "same lease-duration"}},

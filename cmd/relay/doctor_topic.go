@@ -83,7 +83,11 @@ func (t *topicChecks) judge() []checkDocument {
 			t.each(checkInSync, "has the replicas that its writes need", there, t.replicated))
 	}
 	if len(open) == 0 {
-		found = append(found, skippedAll("topics", "no settings of a topic could be read", checkSize, checkElections, checkRetention, checkCompaction)...)
+		why := "no settings of a topic could be read"
+		if len(there) == 0 {
+			why = "there is none to look at"
+		}
+		found = append(found, skippedAll("topics", why, checkSize, checkElections, checkRetention, checkCompaction)...)
 	} else {
 		found = slices.Concat(found, t.each(checkSize, "takes the largest of the waiting rows", open, t.sized),
 			t.each(checkElections, "elects no leader that misses records", open, t.elected),
