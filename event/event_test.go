@@ -80,8 +80,8 @@ func TestNamesAreStableAndUnique(t *testing.T) {
 	}
 }
 
-// Every struct of the package but the envelope is an event: a type without
-// EventName could never be emitted.
+// Every struct of the package is an event: a type without EventName could never be
+// emitted. The envelope is not, nor what events list.
 func TestEveryTypeIsAnEvent(t *testing.T) {
 	events := eventTypes(t)
 	for _, file := range sources(t) {
@@ -90,7 +90,8 @@ func TestEveryTypeIsAnEvent(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if _, isStruct := spec.Type.(*ast.StructType); !isStruct || spec.Name.Name == "Envelope" {
+			part := slices.Contains([]string{"Envelope", "RelaySeen", "LeaseSeen"}, spec.Name.Name)
+			if _, isStruct := spec.Type.(*ast.StructType); !isStruct || part {
 				return true
 			}
 			if events[spec.Name.Name] == "" {

@@ -63,7 +63,9 @@ func (c Config) brokerFaults() []error {
 	}
 	var faults []error
 	for i, broker := range c.Brokers {
-		if reason := brokerFault(broker); reason != "" {
+		if strings.Contains(broker, "@") { // it may be a password in front of it
+			faults = append(faults, fmt.Errorf("brokers: %s: has credentials, which are properties: sasl.username, sasl.password", Redacted))
+		} else if reason := brokerFault(broker); reason != "" {
 			faults = append(faults, fmt.Errorf("brokers: %q: %s", broker, reason))
 		} else if slices.Contains(c.Brokers[:i], broker) {
 			faults = append(faults, fmt.Errorf("brokers: %q: named twice", broker))

@@ -101,6 +101,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			t.Errorf("the error shows the secret: %v", err)
 		}
 	}
+	for _, broker := range []string{"me:hunter2@a:1", "SASL_SSL://me:hunter2@a:1"} {
+		if err := (kafka.Config{Brokers: []string{broker}}).Validate(); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("a broker with credentials: %v", err)
+		}
+	}
 	for name, secret := range map[string]bool{
 		"sasl.password": true, "ssl.key.password": true, "ssl.key.pem": true, "ssl.keystore.password": true,
 		"sasl.oauthbearer.client.secret": true, "sasl.oauthbearer.config": true, "sasl.username": false,

@@ -44,7 +44,11 @@ func ListenAdmin(ctx context.Context, address string) (*AdminServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on the admin address: %w", err)
 	}
-	return &AdminServer{listener: listener, done: make(chan struct{})}, nil
+	return newAdminServer(listener), nil
+}
+
+func newAdminServer(listener net.Listener) *AdminServer {
+	return &AdminServer{listener: listener, done: make(chan struct{})}
 }
 
 // Address is what it listens on, with the port that it got.

@@ -43,10 +43,10 @@ func newMessageEnqueue(a *app) *cobra.Command {
 		groups: settings.Table,
 		arguments: []settings.Argument{
 			{Name: "topic", Value: settings.Text(&c.topic), Doc: "Kafka topic", Required: "a topic is required"},
-			{Name: "key", Value: settings.OptionalText(&c.key), Doc: "record key; not given: none"},
-			{Name: "value", Value: settings.OptionalText(&c.value), Doc: "record value; not given: none, a tombstone"},
+			{Name: "key", Value: settings.OptionalText(&c.key), Doc: "record key; not given: none", Content: true},
+			{Name: "value", Value: settings.OptionalText(&c.value), Doc: "record value; not given: none, a tombstone", Content: true},
 			{Name: "value-file", Value: settings.Text(&c.valueFile), Doc: "file with the value"},
-			{Name: "header", Value: settings.Texts(&c.headers), Doc: "header as key=value; repeatable, in this order"},
+			{Name: "header", Value: settings.Texts(&c.headers), Doc: "header as key=value; repeatable, in this order", Content: true},
 			{Name: "partition", Value: settings.Index(&c.partition), Doc: "partition, whatever the key"},
 			outputArgument(&c.output),
 		},
@@ -67,7 +67,8 @@ func (c *messageEnqueue) check(positional []string, given func(string) bool) []s
 	var faults []settings.Fault
 	for _, text := range positional {
 		if text != "-" {
-			faults = append(faults, noPositional([]string{text}, given)...)
+			// It is a value that was meant for --value, more likely than not.
+			faults = append(faults, settings.Fault{Setting: "an argument", Detail: ": a value is given by --value, --value-file or -"})
 			continue
 		}
 		c.fromStdin = true

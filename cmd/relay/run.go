@@ -38,7 +38,7 @@ func newRun(a *app) *cobra.Command {
 			"Each flag can be set by a variable RELAY_... and in the YAML file of --config too: flags win\n" +
 			"over variables, variables over the file. Credentials are those of the AWS SDK's chain.",
 		example: "  relay run --table orders --brokers kafka-1:9092,kafka-2:9092\n" +
-			"  RELAY_KAFKA_SASL_PASSWORD=... relay run --config relay.yaml",
+			"  RELAY_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka relay run --config relay.yaml",
 		groups: runGroups,
 		run:    c.run,
 	})
@@ -72,6 +72,14 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	config.Producers, config.Region = producers, dynamo.region
 	config.MetricsInterval = outlook.interval(s.MetricsInterval)
 	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
+	manager, err := openServiceManager(c.app.variable("NOTIFY_SOCKET"))
+	switch {
+	case err != nil:
+		line(logger, zerolog.WarnLevel, c.app.now(), "systemd.unreachable").Err(err).Msg("The service manager cannot be told how the relay is.")
+	case manager != nil:
+		defer manager.close()
+		config.Observers = append(config.Observers, manager)
+	}
 	r, err := relay.New(config)
 	if err != nil {
 		return errors.Join(usageError{err}, outlook.close())

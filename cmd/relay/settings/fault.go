@@ -42,14 +42,14 @@ func (f Faults) Error() string {
 
 // wrong is the fault of a value that was given for a known setting.
 func wrong(name string, g given, problem error) Fault {
-	return Fault{Setting: name, Detail: " " + quoted(name, g.Text) + ": " + problem.Error(), Origin: g.Origin}
+	return Fault{Setting: name, Detail: " " + quoted(name, g) + ": " + problem.Error(), Origin: g.Origin}
 }
 
 // unknown is the fault of a name that no setting has.
 func unknown(name string, g given, kind, nearest string) Fault {
 	return Fault{
 		Setting: name,
-		Detail:  fmt.Sprintf(" %s: no such %s; the nearest is %s", quoted(name, g.Text), kind, nearest),
+		Detail:  fmt.Sprintf(" %s: no such %s; the nearest is %s", quoted(name, g), kind, nearest),
 		Origin:  g.Origin,
 	}
 }
@@ -57,11 +57,11 @@ func unknown(name string, g given, kind, nearest string) Fault {
 // hidden stands for the value of a secret.
 const hidden = kafka.Redacted
 
-func quoted(name, value string) string {
-	if secret(name, value) {
+func quoted(name string, g given) string {
+	if g.Hidden || secret(name, g.Text) {
 		return hidden
 	}
-	return strconv.Quote(value)
+	return strconv.Quote(g.Text)
 }
 
 var (

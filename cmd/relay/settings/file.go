@@ -24,12 +24,12 @@ func (l *Loader) loadFile(layers *koanf.Koanf, path string) {
 		if errors.As(err, &cause) {
 			err = cause.Err
 		}
-		l.fault(wrong(configFlag, given{path, "--" + configFlag}, fmt.Errorf("cannot be read: %w", err)))
+		l.fault(wrong(configFlag, given{Text: path, Origin: "--" + configFlag}, fmt.Errorf("cannot be read: %w", err)))
 		return
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
-		l.fault(wrong(configFlag, given{path, "--" + configFlag}, yamlProblem(err)))
+		l.fault(wrong(configFlag, given{Text: path, Origin: "--" + configFlag}, yamlProblem(err)))
 		return
 	}
 	if len(document.Content) == 0 {
@@ -37,7 +37,7 @@ func (l *Loader) loadFile(layers *koanf.Koanf, path string) {
 	}
 	top := document.Content[0]
 	if top.Kind != yaml.MappingNode {
-		l.fault(wrong(configFlag, given{path, "--" + configFlag}, errors.New("must be a map from settings to values")))
+		l.fault(wrong(configFlag, given{Text: path, Origin: "--" + configFlag}, errors.New("must be a map from settings to values")))
 		return
 	}
 	r := fileReader{loader: l, base: filepath.Base(path)}
@@ -80,7 +80,7 @@ func (r *fileReader) settings(top *yaml.Node) map[string]any {
 				r.loader.fault(Fault{Setting: key.Value, Detail: ": must be one value", Origin: g.Origin})
 				continue
 			}
-			layer[key.Value] = given{text, g.Origin}
+			layer[key.Value] = given{Text: text, Origin: g.Origin}
 		}
 	}
 	return layer
@@ -99,7 +99,7 @@ func (r *fileReader) properties(node *yaml.Node, origin string) map[string]any {
 				Origin: r.origin(key)})
 			continue
 		}
-		properties[key.Value] = given{text, r.origin(key)}
+		properties[key.Value] = given{Text: text, Origin: r.origin(key)}
 	}
 	return properties
 }

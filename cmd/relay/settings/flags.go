@@ -82,7 +82,7 @@ func (l *Loader) readFlag(flag *pflag.Flag) (string, any) {
 	case flag.Name == kafkaSetting:
 		return kafkaSetting, l.kafkaFlags(flagTexts(l.flags, kafkaSetting))
 	default:
-		return flag.Name, given{lastFlagText(l.flags, flag.Name), "--" + flag.Name}
+		return flag.Name, given{Text: lastFlagText(l.flags, flag.Name), Origin: "--" + flag.Name}
 	}
 }
 
@@ -96,14 +96,15 @@ func (l *Loader) kafkaFlags(texts []string) map[string]any {
 			l.fault(Fault{Setting: "--" + kafkaSetting, Detail: " " + hidden + ": must be written as property=value"})
 			continue
 		}
-		properties[property] = given{value, "--" + kafkaSetting + " " + property}
+		properties[property] = given{Text: value, Origin: "--" + kafkaSetting + " " + property}
 	}
 	return properties
 }
 
-// unknownFlags finds the flags among args that flags does not have. The parser
+// unknownFlags finds the flags among args that the command does not have. The parser
 // passes over them (AllowUnknown), since by itself it reports only the first.
-func unknownFlags(flags *pflag.FlagSet, args []string) []Fault {
+func (l *Loader) unknownFlags(args []string) []Fault {
+	flags, hides := l.flags, slices.ContainsFunc(l.arguments, func(a Argument) bool { return a.Content })
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	var faults []Fault
@@ -116,7 +117,7 @@ func unknownFlags(flags *pflag.FlagSet, args []string) []Fault {
 				i++ // its value
 			}
 		case hasText:
-			faults = append(faults, unknown(name, given{Text: text}, "flag", nearest(name, names)))
+			faults = append(faults, unknown(name, given{Text: text, Hidden: hides}, "flag", nearest(name, names)))
 		default:
 			faults = append(faults, Fault{Setting: name, Detail: ": no such flag; the nearest is " + nearest(name, names)})
 		}

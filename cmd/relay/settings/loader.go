@@ -18,6 +18,9 @@ type Argument struct {
 	Doc   string
 	// Required is why it must be given; empty when it need not be.
 	Required string
+	// Content: its text is a message's. What is unknown on such a command line may be
+	// that flag, misspelled, so that the faults repeat none of it.
+	Content bool
 }
 
 // Loader reads the settings and arguments of one command.
@@ -32,7 +35,10 @@ type Loader struct {
 
 // given is a value as it was written, and where. It is what the layers hold;
 // its fields are exported since koanf copies no others.
-type given struct{ Text, Origin string }
+type given struct {
+	Text, Origin string
+	Hidden       bool // whatever its name, the text is not to be repeated
+}
 
 // delimiter separates a map's name from its keys in koanf's flat names. It
 // must occur in no setting's name, and the names of Kafka properties have dots.
@@ -57,7 +63,7 @@ func NewLoader(flags *pflag.FlagSet, groups Group, arguments ...Argument) *Loade
 // error is a Faults.
 func (l *Loader) Load(args, environ []string, further ...Fault) error {
 	l.faults = append(Faults(nil), further...)
-	l.faults = append(l.faults, unknownFlags(l.flags, args)...)
+	l.faults = append(l.faults, l.unknownFlags(args)...)
 	l.readArguments()
 	if l.groups != 0 {
 		l.readSettings(environ)
@@ -83,7 +89,7 @@ func (l *Loader) readArguments() {
 		texts := flagTexts(l.flags, a.Name)
 		for _, text := range texts {
 			if err := a.Value.Set(text); err != nil {
-				l.fault(wrong("--"+a.Name, given{Text: text}, err))
+				l.fault(wrong("--"+a.Name, given{Text: text, Hidden: a.Content}, err))
 			}
 		}
 		if len(texts) == 0 && a.Required != "" {
@@ -130,6 +136,9 @@ func (l *Loader) readSettings(environ []string) {
 			l.Settings.Kafka.Properties[property] = g.Text
 			l.origins[kafkaSetting+"."+property] = g.Origin
 		}
+	}
+	if l.groups&Brokers != 0 { // others need not be allowed to read what they do not use
+		l.readSecretFiles()
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 type Settings struct {
 	Relay relay.Config // without clients, producers and observers
 	Kafka kafka.Config
+	// KafkaFiles are the files that values of Kafka.Properties were read from, by the
+	// property.
+	KafkaFiles map[string]string
 
 	Region   string // empty: the SDK's chain decides
 	Endpoint string // DynamoDB's address, for emulators; empty: the region's
@@ -33,17 +36,21 @@ type Settings struct {
 const AdminOff = "off"
 
 // Group is a set of settings that belong together; groups combine with |.
-type Group uint8
+type Group uint16
 
 // The groups.
 const (
 	Table        Group = 1 << iota // where the outbox is and how it is reached
 	Brokers                        // where Kafka is and how it is reached
+	BrokersIfAny                   // Brokers, of a command that can do without them
 	Relay                          // how a relay works
 	Admin                          // how a relay shows itself
 	Log                            // what a long-running command logs
-	Simulated                      // what a simulation tries; each is of another group too
-	BrokersIfAny                   // Brokers, of a command that can do without them
+
+	// Settings of these are of another group too.
+	Simulated // what a simulation tries
+	Leases    // by what leases, and who holds them, are judged
+	Picture   // how a picture of the table is taken
 )
 
 // setting is one row of the table of settings.
@@ -61,7 +68,7 @@ type setting struct {
 // time, and so is not a row of the table.
 const kafkaSetting = "kafka"
 
-const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; repeatable"
+const kafkaDoc = "a librdkafka property, such as security.protocol=SASL_SSL; sasl.password.file=FILE reads one from a file; repeatable"
 
 // Defaults are the settings when nothing is set.
 func Defaults() Settings {
@@ -100,11 +107,11 @@ func (s *Settings) table() []setting {
 		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
 		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay | Simulated, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-duration", group: Relay | Simulated | Leases | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
-		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
-		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
+		{name: "max-clock-skew", group: Relay | Simulated | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
+		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
@@ -125,7 +132,8 @@ type Shown struct{ Name, Value string }
 
 // Effective lists the settings of the groups with the values that are in
 // effect, secrets replaced by a placeholder: the table's in its order, then the
-// Kafka properties by name, as "kafka.security.protocol".
+// Kafka properties by name, as "kafka.security.protocol"; of one that was read from a
+// file, the file.
 func (s *Settings) Effective(groups Group) []Shown {
 	var shown []Shown
 	for _, row := range s.table() {
@@ -137,11 +145,13 @@ func (s *Settings) Effective(groups Group) []Shown {
 		return shown
 	}
 	for _, property := range slices.Sorted(maps.Keys(s.Kafka.Properties)) {
-		value := s.Kafka.Properties[property]
-		if secret(property, value) {
+		name, value := kafkaSetting+"."+property, s.Kafka.Properties[property]
+		if path, isFile := s.KafkaFiles[property]; isFile {
+			name, value = name+fileSuffix, path
+		} else if secret(property, value) {
 			value = hidden
 		}
-		shown = append(shown, Shown{kafkaSetting + "." + property, value})
+		shown = append(shown, Shown{name, value})
 	}
 	return shown
 }

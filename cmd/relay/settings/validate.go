@@ -72,9 +72,9 @@ func (l *Loader) validateKafka(already map[string]bool) {
 			if value := l.Settings.Kafka.Properties[property[1]]; value != "" && secret(property[1], value) {
 				detail = strings.ReplaceAll(detail, value, hidden)
 			}
-			l.fault(Fault{Setting: kafkaSetting, Detail: detail, Origin: l.origins[name]})
+			l.fault(Fault{Setting: kafkaSetting, Detail: l.withoutSecretFiles(detail), Origin: l.origins[name]})
 		case !already[name]:
-			l.fault(Fault{Setting: name, Detail: ":" + detail, Origin: l.origins[name]})
+			l.fault(Fault{Setting: name, Detail: ":" + l.withoutSecretFiles(detail), Origin: l.origins[name]})
 		}
 	}
 }

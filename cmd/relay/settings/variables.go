@@ -30,7 +30,7 @@ func readVariable(variable, text string) (string, any) {
 	if !found || text == "" {
 		return "", nil
 	}
-	return setting, given{text, variable}
+	return setting, given{Text: text, Origin: variable}
 }
 
 // settingOf is the koanf name of the setting of a variable.
