@@ -271,9 +271,13 @@ func (f *fleetChecks) pauses() []checkDocument {
 		if p.until < store.Ticks(outbox.MaxTicks) {
 			end = "until " + rfc3339(p.until.Time())
 		}
+		resume := fmt.Sprintf("--bucket %d", buckets[p][0])
+		if len(buckets[p]) == f.settings.Relay.BucketCount {
+			resume = "--all"
+		}
 		found = append(found, warned(checkPauses, bucketsText(buckets[p]),
 			fmt.Sprintf("paused %s by %s: %s", end, cmp.Or(legible(p.by), "nobody who is named"), cmp.Or(legible(p.reason), "no reason given")),
-			fmt.Sprintf("when the reason is gone: relay resume --bucket %d", buckets[p][0])))
+			"when the reason is gone: relay resume "+resume))
 	}
 	return found
 }

@@ -191,10 +191,10 @@ func TestDatesAreTakenTogether(t *testing.T) {
 // With 10,000 buckets as with three, what is wrong is named in a few words.
 func TestManyNumbersAreNamedInAFewWords(t *testing.T) {
 	for want, ascending := range map[string][]int{
-		"bucket 3":          {3},
-		"buckets 1, 3-5, 9": {1, 3, 4, 5, 9},
-		"buckets 0-9999":    every(10_000, 1),
-		"buckets 0, 2, 4, 6, 8, 10, 12, 14, 16, 18 and 90 more": every(200, 2),
+		"bucket 3":                              {3},
+		"buckets 1, 3-5, 9":                     {1, 3, 4, 5, 9},
+		"buckets 0-9999":                        every(10_000, 1),
+		"buckets 0, 2, 4, 6, 8, 10 and 94 more": every(200, 2),
 	} {
 		if got := bucketsText(ascending); got != want {
 			t.Errorf("got %q, want %q", got, want)
