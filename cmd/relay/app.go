@@ -115,6 +115,7 @@ func (a *app) root() *cobra.Command {
 		newPause(a), newResume(a),
 		a.group("lease", "Looks at the leases of buckets, frees one whose owner is gone",
 			newLeaseList(a), newLeaseRelease(a)),
+		newCost(a),
 		newVersion(a))
 }
 

@@ -148,6 +148,23 @@ func tableLine(columns []column, widths []int, cells []string) string {
 	return strings.TrimRight(strings.Join(padded, columnGap), " ")
 }
 
+// printWrapped writes a sentence in lines that fit, the further ones indented.
+func printWrapped(w io.Writer, text string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textColumns:
+			fmt.Fprintln(w, line)
+			line = "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	fmt.Fprintln(w, line)
+}
+
 // shortened is text of at most width characters, with a mark where it was cut.
 func shortened(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {

@@ -199,10 +199,6 @@ func operatorsLines(keyID string) map[string][]string {
 		"table iam":       {"--role relay"},
 		"doctor":          {"--role operator", "--repair-sequence --bucket 3 --yes"},
 		"status":          {""},
-		"lease list":      {""},
-		"lease release":   {"--bucket 6 --yes"},
-		"pause":           {"--bucket 3 --reason migration --yes"},
-		"resume":          {"--bucket 3 --yes"},
 		"message enqueue": {"--topic placed --key k --value v"},
 		"message list":    {"--bucket 5"},
 		"message park":    {"--bucket 3 --sequence 8 --yes", "--topic plcaed --yes"},
@@ -210,6 +206,10 @@ func operatorsLines(keyID string) map[string][]string {
 		"parked show":     {keyID},
 		"parked retry":    {keyID + " --yes"},
 		"parked discard":  {keyID + " 41 --yes"},
+		"pause":           {"--all --reason look --yes", "--topic late --reason look --yes"},
+		"resume":          {"--all --yes", "--topic late --yes"},
+		"lease list":      {""},
+		"lease release":   {"--bucket 6 --yes"},
 	}
 }
 
@@ -220,6 +220,7 @@ func notOnATable() map[string]string {
 		"demo":                 "brings its own table",
 		"simulate":             "has no table",
 		"version":              "asks nobody",
+		"cost":                 "asks nobody",
 		"table create":         "names what it needs in its help",
 		"table cloudformation": "only prints",
 		"table terraform":      "only prints",
@@ -237,7 +238,7 @@ func TestAnOperatorNeedsWhatThePolicyHas(t *testing.T) {
 	unreadable := schema.EncodeMessage(into3(), 3, 8)
 	delete(unreadable, outbox.AttrCreatedAtUtc)
 	c.put(t, unreadable)
-	c.ownLease(t, 6, "gone", nil)
+	c.do(t, store.Claim{Bucket: 6, Relay: "gone", Incarnation: "gone-1", Claim: 1, Now: 1, Expires: ago(time.Hour)})
 	lines := operatorsLines(keyID)
 	table := authorize(c.table)
 	c.through, c.tables, c.describe = func(store.API) store.API { return table }, table, table
