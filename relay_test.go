@@ -13,6 +13,7 @@ import (
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/fsm"
 	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // What a writer has committed arrives, in order per key, each message once and
@@ -204,6 +205,9 @@ func TestStatus(t *testing.T) {
 		if len(s.Buckets) != schema.BucketCount {
 			t.Fatalf("owns %+v", s.Buckets)
 		}
+		if f := s.Fleet; f == nil || len(f.Relays) != 1 || f.Relays[0].Relay != "A" || !f.Relays[0].Active || len(f.Leases) != schema.BucketCount {
+			t.Errorf("the fleet is %+v", f)
+		}
 		for i, status := range s.Buckets {
 			sequence := map[bool]int64{true: 1}[i == bucket]
 			if status.Bucket != i || status.State != fsm.Owned || status.BatchState != "" || status.LastSequence != sequence || status.LastError != "" {
@@ -211,9 +215,41 @@ func TestStatus(t *testing.T) {
 			}
 		}
 		x.stop()
-		if s := x.Status(); s.State != "stopped" || s.Ready() || len(s.Buckets) != 0 {
+		if s := x.Status(); s.State != "stopped" || s.Ready() || len(s.Buckets) != 0 || s.Fleet != nil {
 			t.Errorf("after Run: %+v", s)
 		}
+	})
+}
+
+// Whoever asks a relay what it is doing learns who has paused a bucket, until when and
+// why, and that it is over when it is.
+func TestStatusOfAPausedBucket(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		db, b := newTable(t), newBroker()
+		client := store.NewClient(schema, db, db)
+		pause := store.Pause{Bucket: 2, Until: store.NoEnd, By: "ann@desk", Reason: "migration"}
+		if reply := client.Do(t.Context(), pause); reply.Class != store.Done {
+			t.Fatal(reply.Err)
+		}
+		x := run(t, config(db, b))
+		synctest.Wait()
+		want := relay.Pause{By: "ann@desk", Reason: "migration"}
+		if s := x.Status().Buckets[2]; s.State != fsm.Paused || s.Paused == nil || *s.Paused != want {
+			t.Errorf("paused: %+v", s)
+		}
+
+		end := time.Now().Add(15 * time.Second).UTC().Truncate(time.Second)
+		client.Do(t.Context(), store.Pause{Bucket: 2, Seen: store.NoEnd, Until: store.Ticks(outbox.Ticks(end)), By: "bob", Reason: "soon"})
+		<-time.After(11 * time.Second) // a round
+		want = relay.Pause{Until: end, By: "bob", Reason: "soon"}
+		if s := x.Status().Buckets[2]; s.State != fsm.Paused || s.Paused == nil || *s.Paused != want {
+			t.Errorf("with another end: %+v", s)
+		}
+		<-time.After(10 * time.Second)
+		if s := x.Status().Buckets[2]; s.State != fsm.Owned || s.Paused != nil {
+			t.Errorf("after it: %+v", s)
+		}
+		x.stop()
 	})
 }
 

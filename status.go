@@ -24,11 +24,20 @@ type Status struct {
 	// Backlog is what waits in all buckets; nil unless this relay samples it (see
 	// Config.MetricsInterval).
 	Backlog *Backlog
+	// Fleet is all relays and leases as the last coordination round has read them; nil
+	// before the first.
+	Fleet *Fleet
 }
 
 // Ready tells whether the relay has completed a round, and neither stops nor has
 // withdrawn.
 func (s Status) Ready() bool { return s.State == "ready" }
+
+// Fleet is what one coordination round has read. It is shared: nobody changes it.
+type Fleet struct {
+	At time.Time
+	event.FleetSeen
+}
 
 // Backlog is what waited in all buckets, at one moment.
 type Backlog struct {
@@ -50,6 +59,14 @@ type BucketStatus struct {
 	LastSequence int64     // the highest one removed by this relay; 0: none yet
 	Pending      int       // messages that wait, by the last sample; -1 unless this relay samples
 	LastError    string    // why it is blocked, withheld, or not acknowledged; empty when it is not
+	Paused       *Pause    // by an operator; nil when it is not
+}
+
+// Pause is an operator's pause of a bucket.
+type Pause struct {
+	Until  time.Time // zero: until it is resumed
+	By     string    // who, as they said
+	Reason string
 }
 
 // status is the reader of events that Status is made of.
@@ -119,6 +136,8 @@ func (s *status) Observe(e event.Envelope) {
 			ParkedKeys: v.ParkedKeys, ParkedRows: v.ParkedRows}
 	case event.BacklogUnknown:
 		s.pending, s.present.Backlog = nil, nil
+	case event.FleetSeen:
+		s.present.Fleet = &Fleet{At: e.At, FleetSeen: v}
 	case event.RoundCompleted:
 		s.present.ClockAhead = v.Ahead
 	case event.ClockSkewed:
@@ -127,6 +146,8 @@ func (s *status) Observe(e event.Envelope) {
 		s.bucket(v.Bucket).LastError = "publish to " + v.Topic + ": " + v.Code
 	case event.PublishRecovered:
 		s.bucket(v.Bucket).LastError = ""
+	case event.BucketPaused:
+		s.bucket(v.Bucket).Paused = &Pause{Until: v.Until, By: v.By, Reason: v.Reason}
 	case event.BucketBlocked:
 		s.bucket(v.Bucket).LastError = v.Reason
 	case event.BucketWithheld:
@@ -137,7 +158,7 @@ func (s *status) Observe(e event.Envelope) {
 // clear forgets what ends with the relay.
 func (s *status) clear() {
 	clear(s.buckets)
-	s.pending, s.present.Backlog = nil, nil
+	s.pending, s.present.Backlog, s.present.Fleet = nil, nil, nil
 }
 
 func (s *status) enter(state string, at time.Time) {
@@ -166,6 +187,7 @@ func (s *status) changed(v event.StateChanged, at time.Time) {
 		return
 	}
 	b.State, b.Since = to, at
+	b.Paused = nil // what pauses it is said after the state
 	if to == fsm.Owned {
 		b.LastError = ""
 	}

@@ -71,11 +71,12 @@ type BucketUnblocked struct {
 	After  time.Duration
 }
 
-// BucketPaused: an operator paused the bucket; the lease is kept.
+// BucketPaused: an operator paused the bucket, or has changed the pause; the lease is
+// kept.
 type BucketPaused struct {
 	Bucket int
-	Until  time.Time
-	By     string
+	Until  time.Time // zero: until it is resumed
+	By     string    // who, as they said
 	Reason string
 }
 

@@ -56,6 +56,45 @@ type RoundCompleted struct {
 	Ahead time.Duration
 }
 
+// FleetSeen: one coordination round has read every relay's record and every lease.
+// They are as they were before the round's own writes.
+type FleetSeen struct {
+	Relays []RelaySeen // ascending by id; not changed after the event was made
+	Leases []LeaseSeen // by bucket; not changed after the event was made
+}
+
+// Leased is how many buckets have an owner whose time is not over.
+func (e FleetSeen) Leased() int {
+	count := 0
+	for _, l := range e.Leases {
+		if l.Owner != "" && !l.Lapsed {
+			count++
+		}
+	}
+	return count
+}
+
+// RelaySeen is the record of one relay.
+type RelaySeen struct {
+	Relay    string
+	Mode     string // empty on records of the peer
+	LastSeen time.Time
+	Stopped  time.Time // zero: it has not said that it stopped
+	// Active tells that it counts: it has not stopped, and was seen within the lease
+	// duration.
+	Active bool
+}
+
+// LeaseSeen is the lease of one bucket.
+type LeaseSeen struct {
+	Owner string // empty: nobody
+	// Lapsed tells that the owner's time is over, so that the lease is anybody's.
+	Lapsed bool
+	// Unreadable leases are nobody's to claim.
+	Unreadable  bool
+	PausedUntil time.Time // zero: not paused
+}
+
 // HeartbeatRefused: our record already carries a later timestamp, so this
 // round claims nothing. Ahead is by how much the record is ahead of our clock.
 type HeartbeatRefused struct{ Ahead time.Duration }
@@ -160,6 +199,7 @@ func (RelayRenamed) EventName() string        { return "relay.renamed" }
 func (ClockSkewed) EventName() string         { return "clock.skewed" }
 func (ClockRight) EventName() string          { return "clock.right" }
 func (RoundCompleted) EventName() string      { return "round.completed" }
+func (FleetSeen) EventName() string           { return "fleet.seen" }
 func (HeartbeatRefused) EventName() string    { return "heartbeat.refused" }
 func (HeartbeatAccepted) EventName() string   { return "heartbeat.accepted" }
 func (LeaseUnreadable) EventName() string     { return "lease.unreadable" }

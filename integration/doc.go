@@ -27,6 +27,7 @@
 //	growth_test.go       a topic that gains partitions
 //	memory_test.go       what a relay has resident with many rows waiting
 //	refusal_test.go      what ends a relay: its exit code, and its words
+//	doctor_test.go       what relay doctor finds, beside a relay at work and in an outbox in trouble
 //	store_test.go        the table's conformance suite, on the emulator
 //	kafka_test.go        the producers' conformance suite, on Apache Kafka
 //	throughput_test.go   the relay beside a bare loop of the same two clients

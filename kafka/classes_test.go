@@ -174,7 +174,7 @@ func TestLimits(t *testing.T) {
 		"compressed, with a limit":    {map[string]string{"compression.codec": "lz4", "message.max.bytes": "200000"}, 65_536, limits{200_000, 65_536}},
 		"not compressed after all":    {map[string]string{"compression.type": "none"}, 65_536, limits{65_536, 65_536}},
 	} {
-		got := limitsFor(c.properties, c.topic, compresses(c.properties))
+		got := limitsFor(c.properties, c.topic, Compresses(c.properties))
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}

@@ -65,7 +65,7 @@ func settingsFor(c Config, o publisher.Options) settings {
 	for name, value := range c.Properties {
 		p[name] = value
 	}
-	compressed := compresses(c.Properties)
+	compressed := Compresses(c.Properties)
 	l := limitsFor(c.Properties, o.MaxMessageBytes, compressed)
 	for name, value := range map[string]string{
 		"bootstrap.servers":                     strings.Join(c.Brokers, ","),
@@ -136,7 +136,9 @@ func leastOf(a, b int) int {
 	return max(a, b)
 }
 
-func compresses(properties map[string]string) bool {
+// Compresses tells whether librdkafka's properties have records compressed. A topic's
+// limit of size is on what is compressed then.
+func Compresses(properties map[string]string) bool {
 	for _, name := range []string{"compression.codec", "compression.type"} {
 		if value, set := properties[name]; set && value != "none" {
 			return true

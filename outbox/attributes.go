@@ -44,8 +44,9 @@ func MessageAttributes() []string {
 	return []string{AttrMessageId, AttrTopic, AttrKey, AttrValue, AttrHeaders, AttrPartition, AttrCreatedAtUtc, AttrBucketCount}
 }
 
-// attributes are all of the above. A key attribute may be named like none of them.
-func attributes() []string {
+// Attributes are the names of all attributes that items of an outbox may have, besides their keys. A key
+// attribute may be named like none of them.
+func Attributes() []string {
 	return append(MessageAttributes(),
 		AttrSequence,
 		AttrOwner, AttrExpiresAtUtc, AttrIncarnation, AttrClaim, AttrAttention,

@@ -82,7 +82,7 @@ func (s Schema) Validate() error {
 	}
 	keyAttribute := func(field, value string) {
 		text(field, value, maxAttributeNameBytes)
-		if slices.Contains(attributes(), value) {
+		if slices.Contains(Attributes(), value) {
 			fault("%s: %q is an attribute of the outbox itself", field, value)
 		}
 	}

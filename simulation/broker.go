@@ -95,7 +95,9 @@ type BrokerRecord struct {
 	// Token is the relay's own name for the submission. It is not on the wire; the
 	// checkers know rows by it.
 	Token publisher.Token
-	tx    *brokerTransaction // nil: none
+	// Fenced tells whether it was sent in a transaction.
+	Fenced bool
+	tx     *brokerTransaction // that it is in, until consumers see it; nil: none
 }
 
 // Broker is a model of a Kafka cluster and of the client that talks to it, as far
@@ -109,8 +111,10 @@ type Broker struct {
 	log       []BrokerRecord
 	producers []*brokerProducer // all that are not closed
 	lastPID   int64
-	away      bool
-	cutOff    map[string]bool // processes that no broker answers
+	// lastOpen is when a transaction that has records ended, the last of them.
+	lastOpen time.Duration
+	away     bool
+	cutOff   map[string]bool // processes that no broker answers
 }
 
 // NewBroker makes a cluster without topics.

@@ -144,7 +144,7 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 	}
 	for _, e := range r.entries {
 		b.store(partition, BrokerRecord{Topic: q.topic, Partition: q.partition, Offset: partition.end,
-			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token, tx: r.tx})
+			At: b.cfg.Clock.Now(), Owner: p.owner, Producer: p.options.Number, Record: e.record, Token: e.token, Fenced: r.tx != nil, tx: r.tx})
 	}
 	return ""
 }

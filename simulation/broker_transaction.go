@@ -248,6 +248,9 @@ func (b *Broker) endTransaction(tx *brokerTransaction, as transactionState) {
 		return
 	}
 	tx.state = as
+	if len(tx.partitions) > 0 {
+		b.lastOpen = b.cfg.Clock.Now()
+	}
 	for _, partition := range tx.partitions {
 		b.show(partition)
 	}
@@ -284,6 +287,27 @@ func (b *Broker) show(partition *brokerPartition) {
 			b.cfg.Appended(r)
 		}
 	}
+}
+
+// Open tells whether a transaction has records that are neither committed nor aborted.
+// What others append behind them no consumer of committed records sees.
+func (b *Broker) Open() bool {
+	for _, id := range b.ids { // the order does not matter
+		if id.open != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// OpenUntil is the last instant at which a transaction was open: the present one while
+// one is, and 0 when none ever was. Until then one partition's records may have been held
+// back while consumers saw another's.
+func (b *Broker) OpenUntil() time.Duration {
+	if b.Open() {
+		return b.cfg.Clock.Now()
+	}
+	return b.lastOpen
 }
 
 // Unseen tells whether a committed record is held back from consumers, since an

@@ -22,6 +22,7 @@ var caseIDs = map[string]string{
 	"W": "01 03 04 05",
 	"P": "01 02 04 05 07 09 10",
 	"M": "01 02 03 04 05 06 07 08 09 10 11 12",
+	"H": "01 02 03 04 05",                   // pauses
 	"T": "01 02 03 04 05 06 07 08 09 10 11", // rows of the peer's event table
 }
 

@@ -45,6 +45,7 @@ type checker struct {
 
 	beliefs  map[int][]belief // by bucket: who holds its lease valid
 	requests map[string]int
+	units    map[string]float64 // of capacity, by request
 	refused  map[string]int
 	coverage map[string]int
 	moves    int // claims that were applied
@@ -81,7 +82,7 @@ func newChecker(f *fleet) *checker {
 		witnesses: map[*process]*witness{}, named: make([]naming, f.o.Buckets), won: make([]victory, f.o.Buckets),
 		rowsOf: make([][]int64, f.o.Buckets), lanes: map[lanePlace]*laneRows{}, tenures: newTenures(), firstRead: map[readBy]time.Duration{},
 		fleet: f, keys: map[string]*keyOrder{}, rows: map[rowName]int{}, beliefs: map[int][]belief{},
-		requests: map[string]int{}, refused: map[string]int{}, coverage: map[string]int{},
+		requests: map[string]int{}, units: map[string]float64{}, refused: map[string]int{}, coverage: map[string]int{},
 	}
 }
 
@@ -124,6 +125,7 @@ func (c *checker) applied(p *process, r store.Request, apply func() store.Reply)
 		apply = func() store.Reply { return c.transacted(p, r, t, carryOut) }
 	}
 	reply := apply()
+	c.units[r.RequestName()] += reply.Capacity
 	if writes {
 		c.compare(p, r, w, before, reply)
 	}

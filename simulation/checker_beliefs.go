@@ -52,6 +52,7 @@ func (c *checker) supersede(p *process) {
 	for _, other := range c.fleet.processes {
 		if other != p && other.relay == p.relay && other.joined <= p.joined {
 			other.superseded = c.fleet.now
+			c.tenures.superseded[other.name] = true
 		}
 	}
 }

@@ -13,8 +13,11 @@ type tenures struct {
 	// unaware are the records that a process submitted which could not know yet of a
 	// younger one under its id. They may be seen long after.
 	unaware map[submittedBy]bool
-	// last is the tenure of the last record that consumers saw on a partition.
-	last map[lanePlace]int
+	// superseded are processes under whose id a younger one has begun.
+	superseded map[string]bool
+	// last is the last tenure of which consumers saw a record on a partition, and
+	// lastFenced the last one in fenced mode.
+	last, lastFenced map[lanePlace]int
 }
 
 // ownership is one process's time with one bucket. Its number is also in the batches
@@ -32,12 +35,15 @@ type submittedBy struct {
 }
 
 func newTenures() tenures {
-	return tenures{began: map[ownership]int{}, unaware: map[submittedBy]bool{}, last: map[lanePlace]int{}}
+	return tenures{
+		began: map[ownership]int{}, unaware: map[submittedBy]bool{}, superseded: map[string]bool{},
+		last: map[lanePlace]int{}, lastFenced: map[lanePlace]int{},
+	}
 }
 
 // submits notes a record on its way.
 func (c *checker) submits(p *process, t publisher.Token) {
-	if c.fleet.fenced() && c.unaware(p) {
+	if p.fenced() && c.unaware(p) {
 		c.tenures.unaware[submittedBy{p.name, t}] = true
 	}
 }
@@ -58,18 +64,24 @@ func (c *checker) tenureBegins(p *process, r store.Request, reply store.Reply) {
 	}
 }
 
-// inTenure: in a fenced fleet a consumer of committed records sees no record of an
-// old owner after the first of the new one's, partition by partition. A process that
-// cannot know yet of a younger one under its id is no old owner: as with I-5, for
-// that while there are two.
+// inTenure: of an old owner in fenced mode a consumer of committed records sees nothing
+// after the first record of a later owner, partition by partition. A later owner in
+// fenced mode has taken the fence, whoever owned the bucket between the two. One in
+// ordered mode has not; but the old one commits under a valid lease only, and when its
+// records are there already.
+//
+// An old owner in ordered mode is held to nothing: no fence stops what it has on its way.
+// Nor is a process that cannot know yet of a younger one under its id: for that while
+// there are two owners, as with I-5, and only a fence tells them apart.
 func (c *checker) inTenure(r BrokerRecord) {
-	if !c.fleet.fenced() {
-		return
-	}
 	began := c.tenures.began[tenureOf(r.Owner, r.Token)]
 	at := lanePlace{r.Token.Bucket, r.Topic, r.Partition}
-	if began < c.tenures.last[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}] {
-		c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
+	if r.Fenced {
+		fencedOff := began < c.tenures.lastFenced[at] && !c.tenures.unaware[submittedBy{r.Owner, r.Token}]
+		if fencedOff || began < c.tenures.last[at] && !c.tenures.superseded[r.Owner] {
+			c.about(r.Owner, r.Token.Bucket).violated("I-41", "row %d of bucket %d, of an old owner, is seen after a record of its successor's", r.Token.Sequence, r.Token.Bucket)
+		}
+		c.tenures.lastFenced[at] = max(c.tenures.lastFenced[at], began)
 	}
 	c.tenures.last[at] = max(c.tenures.last[at], began)
 }
@@ -82,18 +94,20 @@ func tenureOf(process string, t publisher.Token) ownership {
 // yet, since a transaction is open before it on its partition.
 func (c *checker) unseen(i int) bool {
 	id := c.fleet.writers.committed[i].message.ID
-	return c.fleet.fenced() && c.fleet.broker.Unseen(func(r BrokerRecord) bool {
+	return c.fleet.broker.Unseen(func(r BrokerRecord) bool {
 		of, ok := messageID(r.Record)
 		return ok && of == id
 	})
 }
 
-// together tells whether the order of two messages of one key shows: in a fenced
-// fleet it does on one partition only, since what a consumer sees first of two is a
-// matter of others' transactions too. A letter is on another one.
+// together tells whether the order of two messages of one key shows. On one partition
+// it does, and a letter is on another one. On two it does unless there were transactions
+// since the first of them was committed: what a consumer sees first is a matter of
+// these then, whosever they are.
 func (c *checker) together(i, j int) bool {
 	committed := c.fleet.writers.committed
 	letters := c.fleet.o.Poison == relay.PoisonDeadLetter &&
 		(c.fleet.writers.guilty(committed[i].message) || c.fleet.writers.guilty(committed[j].message))
-	return !c.fleet.fenced() || !letters && partitionOf(committed[i].message) == partitionOf(committed[j].message)
+	onOne := !letters && partitionOf(committed[i].message) == partitionOf(committed[j].message)
+	return onOne || min(committed[i].at, committed[j].at) >= c.fleet.broker.OpenUntil()
 }

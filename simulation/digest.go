@@ -75,8 +75,28 @@ func (d digest) detail(detail any) digest {
 		return d.texts(e.Cause).numbers(int64(e.Bucket))
 	case event.BucketKept:
 		return d.numbers(int64(e.Bucket), int64(e.ValidFor), int64(e.Wall), int64(e.Mono))
+	case event.FleetSeen:
+		return d.fleet(e)
 	}
 	return d.texts(fmt.Sprintf("%+v", detail))
+}
+
+func (d digest) fleet(e event.FleetSeen) digest {
+	for _, r := range e.Relays {
+		d = d.texts(r.Relay, r.Mode).numbers(r.LastSeen.UnixNano(), r.Stopped.UnixNano(), bit(r.Active))
+	}
+	for _, l := range e.Leases {
+		d = d.texts(l.Owner).numbers(l.PausedUntil.UnixNano(), bit(l.Lapsed), bit(l.Unreadable))
+	}
+	return d.numbers(int64(len(e.Relays)), int64(len(e.Leases)))
+}
+
+// bit is 1 for what is so.
+func bit(so bool) int64 {
+	if so {
+		return 1
+	}
+	return 0
 }
 
 // request does the same for a request.

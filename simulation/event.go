@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -46,6 +47,7 @@ const (
 
 type started struct {
 	Relay string
+	Mode  relay.Mode
 	Ahead time.Duration // of the wall clock, ahead of virtual time
 	Drift float64       // seconds a second
 }

@@ -55,6 +55,7 @@ const (
 	TopicParked                    // a minute: an operator sets a topic aside
 	RetryAsked                     // a minute: an operator asks for a retry of half of what is set aside
 	RowDiscarded                   // a minute: an operator throws a row away that is set aside
+	ModeChanged                    // a minute: a rolling update into the other mode, which may end half way
 	faultKinds
 )
 
@@ -67,7 +68,7 @@ var faultNames = [faultKinds]string{
 	"brokerRejects", "brokerDelays", "brokerTimesOut", "brokerAppendsLate", "brokerFailsOver", "brokerAway",
 	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges",
 	"sameId", "scaleOut", "scaleIn", "replacement", "rollingUpdate", "crowd",
-	"conflicted", "keyParked", "topicParked", "retryAsked", "rowDiscarded",
+	"conflicted", "keyParked", "topicParked", "retryAsked", "rowDiscarded", "modeChanged",
 }
 
 func (k Fault) String() string { return faultNames[k] }
@@ -110,6 +111,6 @@ func Storm() Rates {
 		BrokerFailsOver: 0.01, BrokerAway: 0.1, QueueFull: 0.01, BrokerMutes: 0.1, BrokerForgets: 0.3,
 		TopicMissing: 0.2, TopicLimitChanges: 0.3,
 		SameID: 0.3, ScaleOut: 0.1, ScaleIn: 0.1, Replacement: 0.05, RollingUpdate: 0.1, Crowd: 0.05,
-		Conflicted: 0.03, KeyParked: 1, TopicParked: 0.1, RetryAsked: 2, RowDiscarded: 0.2,
+		Conflicted: 0.03, KeyParked: 1, TopicParked: 0.1, RetryAsked: 2, RowDiscarded: 0.2, ModeChanged: 0.2,
 	}
 }

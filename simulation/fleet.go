@@ -56,7 +56,10 @@ type fleet struct {
 	made           int
 	named          int                      // relay ids that were given out
 	starting       int                      // processes that are still to start
-	policies       map[string]bucket.Poison // of processes that have their own, by name
+	stopping       int                      // stops that are still to be asked for
+	mode           relay.Mode               // of the processes that start now
+	modes          map[string]relay.Mode    // of processes that have their own, by name
+	policies       map[string]bucket.Poison // the same
 	heldUp         map[string]bool          // processes whose produce requests are held up
 	fullUntil      map[string]time.Duration // until when the queues of a process's producers have no room
 	healed         bool
@@ -65,7 +68,10 @@ type fleet struct {
 }
 
 func newFleet(o Options) *fleet {
-	f := &fleet{world: newWorld(o.Seed, o.Observe), o: o, policies: map[string]bucket.Poison{}, heldUp: map[string]bool{}, fullUntil: map[string]time.Duration{}, primeAfter: forgottenAfter}
+	f := &fleet{
+		world: newWorld(o.Seed, o.Observe), o: o, mode: o.Mode, modes: map[string]relay.Mode{}, policies: map[string]bucket.Poison{},
+		heldUp: map[string]bool{}, fullUntil: map[string]time.Duration{}, primeAfter: forgottenAfter,
+	}
 	f.circles = func(steps int) {
 		f.checker.violated("I-36", "%d steps within one virtual second", steps)
 	}
@@ -110,14 +116,17 @@ func (f *fleet) boot(relay string) *process {
 }
 
 // bootNamed starts a process under a name that no other of the run has.
-func (f *fleet) bootNamed(name, relay string) *process {
+func (f *fleet) bootNamed(name, id string) *process {
 	p := &process{
-		world: f.world, net: f.net, name: name, relay: relay, seed: f.o.Seed,
+		world: f.world, net: f.net, name: name, relay: id, mode: f.mode, seed: f.o.Seed,
 		system: newSystem(), born: f.now, joined: f.now, observe: f.checker.observe,
+	}
+	if own, has := f.modes[name]; has {
+		p.mode = own
 	}
 	p.lanes[store.Messages].limit, p.lanes[store.Coordination].limit = messageLimit, maxConcurrency
 	p.clock = f.newClock(p)
-	f.record(p.name, processStarted, started{relay, p.clock.skew, p.clock.drift})
+	f.record(p.name, processStarted, started{id, p.mode, p.clock.skew, p.clock.drift})
 	f.processes = append(f.processes, p)
 	f.leapAtStart(p)
 	props := p.Props(coordinator.New(f.config(p), p),
@@ -145,7 +154,7 @@ func (f *fleet) config(p *process) coordinator.Config {
 		letters = letterTopic
 	}
 	return coordinator.Config{
-		Relay: p.relay, Mode: string(f.o.Mode), BucketCount: f.o.Buckets,
+		Relay: p.relay, Mode: string(p.mode), BucketCount: f.o.Buckets,
 		LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
 		ShutdownTimeout: shutdownTimeout, MaxConcurrency: maxConcurrency,
 		Bucket: bucket.Config{
@@ -153,11 +162,11 @@ func (f *fleet) config(p *process) coordinator.Config {
 			PollInterval: f.o.PollInterval, ErrorBackoff: time.Second,
 			Poison: f.policy(p), PoisonAfter: f.o.PoisonAfter, DeadLetterTopic: letterTopic,
 			LeaseDuration: f.o.LeaseDuration, LeaseRenewInterval: f.o.LeaseRenewInterval,
-			MaxClockSkew: f.o.MaxClockSkew, Fenced: f.fenced(),
+			MaxClockSkew: f.o.MaxClockSkew, Fenced: p.fenced(),
 		},
 		Publisher: publisher.Config{
 			Factory: f.checker.watch(p, f.broker.Factory(p.name)), Buckets: f.o.Buckets, PrimeAfter: f.primeAfter, DeadLetterTopic: letters,
-			Fencing: f.fencing(),
+			Fencing: f.fencing(p),
 		},
 		Ended: func(err error) {
 			p.ended, p.endedWith = true, err
@@ -168,11 +177,9 @@ func (f *fleet) config(p *process) coordinator.Config {
 	}
 }
 
-func (f *fleet) fenced() bool { return f.o.Mode == relay.ModeFenced }
-
-// fencing are the publishers' settings of fenced mode; nil: the fleet is in another.
-func (f *fleet) fencing() *publisher.Fencing {
-	if !f.fenced() {
+// fencing are a publisher's settings of fenced mode; nil: the process is in another.
+func (f *fleet) fencing(p *process) *publisher.Fencing {
+	if !p.fenced() {
 		return nil
 	}
 	return &publisher.Fencing{

@@ -89,11 +89,22 @@ func (f *fleet) discardRow(row asideRow, ringing time.Duration) {
 	}
 }
 
-// retryAll asks for a retry of all that is set aside.
+// retryAll asks for a retry of all that is set aside, and resumes what is paused.
 func (f *fleet) retryAll() {
+	for b := range f.o.Buckets {
+		if until := f.pausedUntil(b); until != 0 {
+			f.change(store.Resume{Bucket: b, Seen: until})
+		}
+	}
 	for _, m := range f.markers() {
 		f.operate(m.bucket, f.rand, store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: f.ticks()})
 	}
+}
+
+// pausedUntil is the end of a bucket's pause, as its lease item has it; 0: it has none.
+func (f *fleet) pausedUntil(b int) store.Ticks {
+	until, _ := f.checker.item(outbox.LeaseSortKey(b)).ticks(outbox.AttrPausedUntilUtc)
+	return until
 }
 
 // bucketMarker is a marker of a bucket.

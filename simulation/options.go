@@ -30,7 +30,9 @@ type Options struct {
 	// PoisonAfter rejections; defaults: as in production. The dead-letter topic exists.
 	Poison      relay.PoisonPolicy
 	PoisonAfter int
-	Mode        relay.Mode // of all relays; default relay.ModeOrdered
+	// Mode is that of the relays to begin with; ModeChanged changes it. Default
+	// relay.ModeOrdered.
+	Mode relay.Mode
 	// Capacity is what the coordination partition serves; default: anything.
 	Capacity Capacity
 	// HealWithin is the virtual time, after everything was healed, within which

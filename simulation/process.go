@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/store"
@@ -20,6 +21,7 @@ type process struct {
 	net    *network
 	name   string // unique among all processes of the run
 	relay  string // the relay id, which a restart may share
+	mode   relay.Mode
 	seed   uint64
 	system *actor.ActorSystem
 
@@ -45,6 +47,10 @@ type process struct {
 }
 
 var _ actors.Runtime = (*process)(nil)
+
+// fenced tells whether its relay publishes in transactions, which its successors can
+// end.
+func (p *process) fenced() bool { return p.mode == relay.ModeFenced }
 
 // Now implements actors.Runtime.
 func (p *process) Now() actors.Instant {

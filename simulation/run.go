@@ -23,6 +23,10 @@ type Report struct {
 	// Refused and Requests are refused writes and all requests that the table
 	// saw, by request.
 	Refused, Requests map[string]int
+	// Units are the capacity units that the requests have consumed, by request: of
+	// reading or of writing, as the request does. Those of writers and operators are not
+	// in it.
+	Units map[string]float64
 	// RefusedSettled is how many of the refused writes came after the fleet had
 	// settled: none in a run that is OK.
 	RefusedSettled int
@@ -127,8 +131,11 @@ func (f *fleet) unsettled() string {
 	if f.writers.open+f.net.late+len(f.net.lateness.lurking) > 0 {
 		return "requests of before are still to land"
 	}
-	if f.starting > 0 {
-		return "processes are still to start"
+	if f.starting+f.stopping > 0 {
+		return "processes are still to start, or to be stopped"
+	}
+	if f.broker.Open() {
+		return "a transaction is still open"
 	}
 	held := map[string]int{}
 	for _, p := range f.processes {
@@ -188,7 +195,7 @@ func (f *fleet) report() Report {
 	r := Report{
 		Seed: f.o.Seed, OK: len(f.checker.violations) == 0, Digest: fmt.Sprintf("%016x", f.digest),
 		Virtual: f.now, Steps: f.steps, Handovers: f.checker.moves,
-		Refused: f.checker.refused, Requests: f.checker.requests, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
+		Refused: f.checker.refused, Requests: f.checker.requests, Units: f.checker.units, RefusedSettled: f.refusedSettled, Faults: map[string]int{},
 		Coverage: f.checker.coverage, Violations: f.checker.violations, rolled: f.dice.rolled,
 	}
 	for k, n := range f.dice.happened {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -80,6 +81,37 @@ func TestStorm(t *testing.T) {
 	t.Logf("transitions %v", seen.transitions)
 	t.Logf("%d seeds, %v of virtual time in %.0f s, %.0f virtual seconds a second",
 		seeds, seen.virtual.Round(time.Second), took, seen.virtual.Seconds()/took)
+}
+
+// Relays of both modes in one fleet keep every promise that does not need all of them:
+// while a fleet changes its mode, and goes back, under all faults. Buckets go from each
+// mode to each.
+func TestModesChange(t *testing.T) {
+	handovers := map[string]int{} // "ordered to fenced"
+	mode := regexp.MustCompile(`Mode:(\w+)`)
+	for seed := uint64(1); seed <= 4; seed++ {
+		modes, owners := map[string]string{}, map[int]string{} // of processes; of buckets
+		o := stormOptions(seed)
+		o.Relays, o.Faults[simulation.ModeChanged] = 3, 3
+		o.Observe = func(e simulation.Event) {
+			switch e.Name {
+			case "process.started":
+				modes[e.Who] = mode.FindStringSubmatch(e.String())[1]
+			case "bucket.claimed":
+				if before := owners[e.Bucket()]; before != "" && before != e.Who {
+					handovers[modes[before]+" to "+modes[e.Who]]++
+				}
+				owners[e.Bucket()] = e.Who
+			}
+		}
+		demandOK(t, simulation.Run(o))
+	}
+	for _, pair := range []string{"ordered to ordered", "ordered to fenced", "fenced to ordered", "fenced to fenced"} {
+		if handovers[pair] < 5 {
+			t.Errorf("%d handovers from %s, want more", handovers[pair], pair)
+		}
+	}
+	t.Logf("handovers %v", handovers)
 }
 
 // sights are what was seen over many seeds, with counts.

@@ -64,6 +64,9 @@ func (t *stage) markers(s subjectOf) ([]bucketMarker, error) {
 	return markers, nil
 }
 
+// noBell is in place of a bucket to ring for: nobody is.
+const noBell = -1
+
 // change is one request of an operator, and the bucket to ring for.
 type change struct {
 	bucket  int
@@ -71,12 +74,13 @@ type change struct {
 }
 
 // readOperator reads "operator parks key a in bucket 0", "operator retries topic
-// orders", "operator discards m1", "operator rings bucket 3". The bell is rung at once,
+// orders", "operator discards m1", "operator pauses bucket 0-3 for 1m", "operator resumes
+// bucket 0-3", "operator rings bucket 3". The bell is rung at once,
 // or as "ringing after 3s" and "ringing never" say; a change that must be refused is followed by
 // "refused".
 func readOperator(p *scenarioParser, w *words) func(*stage) error {
 	var changes func(*stage) ([]change, error)
-	switch w.oneOf("what the operator does", "parks", "retries", "discards", "rings") {
+	switch w.oneOf("what the operator does", "parks", "retries", "discards", "pauses", "resumes", "rings") {
 	case "parks":
 		s := readSubject(w)
 		changes = func(t *stage) ([]change, error) {
@@ -95,6 +99,10 @@ func readOperator(p *scenarioParser, w *words) func(*stage) error {
 	case "discards":
 		names := p.messages(w, "ringing", "refused")
 		changes = func(t *stage) ([]change, error) { return nil, t.discard(names) }
+	case "pauses":
+		changes = readPauses(w)
+	case "resumes":
+		changes = readResumes(w)
 	default:
 		w.must("bucket")
 		buckets := w.buckets()
@@ -127,7 +135,7 @@ func readRinging(w *words, changes func(*stage) ([]change, error)) func(*stage) 
 			if reply := t.fleet.change(c.request); reply.Class != want {
 				return fmt.Errorf("it is %v", reply.Class)
 			}
-			if !never {
+			if !never && c.bucket != noBell {
 				t.fleet.ringLater(c.bucket, after)
 			}
 		}

@@ -94,7 +94,7 @@ func (p *scenarioParser) setting(w *words) bool {
 			w.fail("%s is at least 1", word)
 		}
 	case w.has("mode"):
-		o.Mode = relay.Mode(w.oneOf("the mode", string(relay.ModeOrdered), string(relay.ModeFenced)))
+		o.Mode = readMode(w)
 	case w.has("seed"):
 		o.Seed = w.seed()
 	case w.has("poison"):
@@ -119,6 +119,10 @@ func (p *scenarioParser) setting(w *words) bool {
 		return false
 	}
 	return true
+}
+
+func readMode(w *words) relay.Mode {
+	return relay.Mode(w.oneOf("the mode", string(relay.ModeOrdered), string(relay.ModeFenced)))
 }
 
 func readPolicy(w *words) relay.PoisonPolicy {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -42,11 +43,12 @@ const (
 	ruleForget   ruleVerb = "forget"    // the broker has dropped what it knew of the producer
 )
 
-// ofTable and ofBroker are the verbs for requests to the table and for produce
-// requests.
+// ofTable, ofBroker and ofTransactions are the verbs for requests to the table, for
+// produce requests, and for the requests of transactional producers.
 var (
-	ofTable  = []ruleVerb{ruleLose, ruleSilence, ruleRepeat, ruleThrottle, ruleHold, ruleDelay, ruleAnswer}
-	ofBroker = []ruleVerb{ruleLose, ruleSilence, ruleDelay, ruleFailOver, ruleForget}
+	ofTable        = []ruleVerb{ruleLose, ruleSilence, ruleRepeat, ruleThrottle, ruleHold, ruleDelay, ruleAnswer}
+	ofBroker       = []ruleVerb{ruleLose, ruleSilence, ruleDelay, ruleFailOver, ruleForget}
+	ofTransactions = []ruleVerb{ruleLose, ruleSilence, ruleDelay, ruleFailOver}
 )
 
 // requestKinds are the words for kinds of requests.
@@ -55,7 +57,18 @@ var requestKinds = []string{
 	"discover", "fetch", "probe", "delete",
 	"readMarkers", "fetchParked", "mark", "move", "removeParked", "unmark", "endRetry",
 	"coordination", "messages", "request", // those of a lane, and all
-	"produce",
+	"produce", "initialize", "commit", "abort", // those to the broker
+}
+
+// verbs are those that apply to a kind of requests.
+func verbs(kind string) []ruleVerb {
+	switch kind {
+	case "produce":
+		return ofBroker
+	case "initialize", "commit", "abort":
+		return ofTransactions
+	}
+	return ofTable
 }
 
 // readTarget reads "claim of A in bucket 3".
@@ -67,7 +80,7 @@ func readTarget(p *scenarioParser, w *words) target {
 	} else {
 		t.process = p.process(w)
 	}
-	if t.kind != "produce" && w.has("in bucket") {
+	if slices.Contains(verbs(t.kind), ruleHold) && w.has("in bucket") { // it is one to the table
 		t.bucket = w.bucket()
 	}
 	return t
@@ -82,11 +95,7 @@ func (t target) matches(p *process, r store.Request) bool {
 func readRule(verb ruleVerb) func(*scenarioParser, *words) func(*stage) error {
 	return func(p *scenarioParser, w *words) func(*stage) error {
 		r := rule{verb: verb, target: readTarget(p, w)}
-		verbs := ofTable
-		if r.kind == "produce" {
-			verbs = ofBroker
-		}
-		if !slices.Contains(verbs, verb) {
+		if !slices.Contains(verbs(r.kind), verb) {
 			w.fail("%s does not apply to %s", verb, r.kind)
 		}
 		switch verb {
@@ -291,20 +300,44 @@ func (t *stage) partly(p *process, r store.Delete, left int) store.Reply {
 
 // produce is what happens to a produce request.
 func (t *stage) produce(r BrokerRequest) BrokerFault {
-	rule := t.strike(func(target target) bool {
-		return target.kind == "produce" && (target.process == "anyone" || target.process == r.Owner)
-	})
-	if rule == nil {
+	fault, found := t.strikeBroker("produce", r.Owner, fmt.Sprintf("%s/%d", r.Topic, r.Partition))
+	if !found {
 		return t.fleet.brokerFaults().Request(r)
 	}
-	t.fleet.record(r.Owner, ruleStruck, struck{string(rule.verb), fmt.Sprintf("%s/%d", r.Topic, r.Partition)})
-	switch rule.verb {
+	return fault
+}
+
+// conclude is what happens to a request that initializes, commits or aborts.
+func (t *stage) conclude(owner string, call publisher.Call) BrokerFault {
+	fault, found := t.strikeBroker(call.String(), owner, call.String())
+	if !found {
+		return t.fleet.brokerFaults().Conclude(owner, call)
+	}
+	return fault
+}
+
+// strikeBroker is what a rule does to a request to the broker; false when no rule is
+// for it.
+func (t *stage) strikeBroker(kind, owner, of string) (BrokerFault, bool) {
+	rule := t.strike(func(target target) bool {
+		return target.kind == kind && (target.process == "anyone" || target.process == owner)
+	})
+	if rule == nil {
+		return BrokerFault{}, false
+	}
+	t.fleet.record(owner, ruleStruck, struck{string(rule.verb), of})
+	return rule.toBroker(), true
+}
+
+// toBroker is what the rule does to a request to the broker.
+func (r *rule) toBroker() BrokerFault {
+	switch r.verb {
 	case ruleLose:
 		return BrokerFault{LoseRequest: true}
 	case ruleSilence:
 		return BrokerFault{LoseAnswer: true}
 	case ruleDelay:
-		return BrokerFault{Delay: rule.d}
+		return BrokerFault{Delay: r.d}
 	case ruleFailOver:
 		return BrokerFault{FailOver: true}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/actors/bucket"
 	"github.com/bucketbrigade/relay/actors/coordinator"
 	"github.com/bucketbrigade/relay/actors/publisher"
@@ -65,7 +66,7 @@ func newStage(s *Scenario, o Options) *stage {
 	f.net.latency, f.net.dateless = s.Latency, s.dateless
 	f.net.scripted = t.route
 	faults := f.brokerFaults()
-	faults.Request, faults.Reject = t.produce, t.reject
+	faults.Request, faults.Conclude, faults.Reject = t.produce, t.conclude, t.reject
 	f.broker.SetFaults(faults)
 	for _, topic := range allTopics() {
 		if !s.without[topic.name] {
@@ -178,15 +179,20 @@ func each(p *scenarioParser, w *words, do func(*stage, *process)) func(*stage) e
 	}
 }
 
-// start A B C; start A2 as A; start B with poison block.
+// start A B C; start A2 as A; start B with poison block; start C with mode fenced.
 func readStart(p *scenarioParser, w *words) func(*stage) error {
 	names := w.names([]string{"as", "with"})
-	relay, policy := "", bucket.Poison("")
+	as, policy, mode := "", bucket.Poison(""), relay.Mode("")
 	if w.has("as") {
-		relay = w.take("a relay id")
+		as = w.take("a relay id")
 	}
-	if w.has("with poison") {
-		policy = bucket.Poison(readPolicy(w))
+	for w.err == nil && w.has("with") {
+		switch w.oneOf("what it has of its own", "poison", "mode") {
+		case "poison":
+			policy = bucket.Poison(readPolicy(w))
+		case "mode":
+			mode = readMode(w)
+		}
 	}
 	p.started = append(p.started, names...)
 	return func(t *stage) error {
@@ -194,12 +200,15 @@ func readStart(p *scenarioParser, w *words) func(*stage) error {
 			if old := t.cast[name]; old != nil && !old.dead {
 				return fmt.Errorf("%s runs already", name)
 			}
-			id := relay
+			id := as
 			if id == "" {
 				id = name
 			}
 			if policy != "" {
 				t.fleet.policies[name] = policy
+			}
+			if mode != "" {
+				t.fleet.modes[name] = mode
 			}
 			process := t.fleet.bootNamed(name, id)
 			process.clock.half = farClock

@@ -58,7 +58,7 @@ func storyOf(e Event) string {
 	name := strings.Replace(e.Name, ".", " ", 1)
 	switch d := e.Detail.(type) {
 	case started:
-		text := fmt.Sprintf("%s as %s, its clock at %+.3fs", name, d.Relay, d.Ahead.Seconds())
+		text := fmt.Sprintf("%s as %s, %s, its clock at %+.3fs", name, d.Relay, d.Mode, d.Ahead.Seconds())
 		if d.Drift != 0 {
 			text += fmt.Sprintf(" and drifting %+.1f%%", 100*d.Drift)
 		}

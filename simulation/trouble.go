@@ -1,11 +1,9 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/bucketbrigade/relay/actors/coordinator"
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -82,7 +80,8 @@ func (f *fleet) trouble() {
 		}
 	})
 	f.every(Replacement, func(source) { f.replaceAll() })
-	f.every(RollingUpdate, f.rollOver)
+	f.every(RollingUpdate, func(s source) { f.rollOver(f.processes, s) })
+	f.every(ModeChanged, f.changeMode)
 	f.every(Crowd, f.crowd)
 	f.every(Burst, func(s source) {
 		for range 200 + s.IntN(600) {
@@ -194,85 +193,6 @@ func (f *fleet) newClock(p *process) clock {
 		c.drift = 0.2 * (f.dice.of(ClockDrift).Float64() - 0.5)
 	}
 	return c
-}
-
-// stopGracefully asks a process to stop, as SIGTERM does.
-func (f *fleet) stopGracefully(p *process) {
-	f.record(p.name, processStopping, nil)
-	p.leaving = true
-	p.system.Root.Send(p.coordinator, coordinator.Stop{})
-}
-
-// succeed starts a successor of a process that ends: under the same id, or under
-// a new one, soon or after a while.
-func (f *fleet) succeed(p *process, s source) {
-	id := f.newID()
-	if p.dead && s.chance(0.5) {
-		id = p.relay
-	}
-	after := s.between(0, f.o.LeaseDuration)
-	if s.chance(0.3) { // at once, as a supervisor does
-		after = s.between(0, 100*time.Millisecond)
-	}
-	f.startLater(after, id)
-}
-
-func (f *fleet) replaceAll() {
-	n := len(f.processes)
-	for n > 0 && len(f.processes) > 0 {
-		f.bury(f.processes[0])
-	}
-	for range n {
-		f.boot(f.newID())
-	}
-}
-
-// rollOver replaces one process after another: either its successor starts first,
-// under a new id, or it stops first, and the successor has its id.
-func (f *fleet) rollOver(s source) {
-	surge, after := s.chance(0.5), time.Duration(0)
-	for _, p := range slices.Clone(f.processes) {
-		if surge {
-			f.startLater(after, f.newID())
-		} else {
-			f.startLater(after+s.between(time.Second, f.o.LeaseRenewInterval+time.Second), p.relay)
-		}
-		f.At(after+s.between(0, time.Second), func() { f.stopIfAlive(p) })
-		after += s.between(time.Second, 2*f.o.LeaseRenewInterval+time.Second)
-	}
-}
-
-// crowd starts so many relays at once that some have no bucket, and stops most of
-// them after a while.
-func (f *fleet) crowd(s source) {
-	for range f.o.Buckets {
-		p := f.boot(f.newID())
-		f.At(s.between(f.o.LeaseRenewInterval, 2*f.o.LeaseDuration), func() {
-			if !f.healed {
-				f.stopIfAlive(p)
-			}
-		})
-	}
-}
-
-func (f *fleet) stopIfAlive(p *process) {
-	if !p.dead && !p.ended && !p.leaving {
-		f.stopGracefully(p)
-	}
-}
-
-// startLater boots a process after a while, without which the run is not over.
-func (f *fleet) startLater(after time.Duration, id string) {
-	f.starting++
-	f.At(after, func() {
-		f.starting--
-		f.boot(id)
-	})
-}
-
-func (f *fleet) newID() string {
-	f.named++
-	return fmt.Sprintf("relay-%d", f.named)
 }
 
 // every lets a fault of a kind happen at random, as many times a minute as its

@@ -45,7 +45,7 @@ type bucketWitness struct {
 	freeSince time.Duration // since when it does not; only while it does not
 	draining  bool
 	acked     map[int64]bool
-	shared    map[int64]bool // rows that were rejected, perhaps for others
+	shared    map[int64]bool // rows that were rejected in a request of several, perhaps for others
 	undeleted []int64        // acknowledged and not seen to be gone, ascending or not
 	drain     drain
 	bell      store.Ticks   // that the last round was shown
@@ -118,7 +118,7 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 		if !e.Alone && b.shared[e.Sequence] {
 			c.about(p.name, e.Bucket).violated("I-17", "row %d of bucket %d is rejected again in a request of several", e.Sequence, e.Bucket)
 		}
-		b.shared[e.Sequence] = true
+		b.shared[e.Sequence] = b.shared[e.Sequence] || !e.Alone
 		if id, err := uuid.Parse(e.Message); e.Alone && err == nil {
 			b.rejected[c.fleet.writers.byID[id]]++ // a row's number may be another's by now
 		}

@@ -14,6 +14,7 @@ type asideWitness struct {
 	clean   bool           // the one before had ended
 	reading []store.Marker // of the read under way
 	markers []store.Marker // as they were read, and changed since by the tenure itself
+	over    []string       // topics among them whose pause has ended, as the process has it
 	// unanswered is the token of a transaction whose effect the tenure does not know.
 	unanswered string
 	// repeating: it was sent before, so that what ends this attempt says nothing of the
@@ -59,6 +60,7 @@ func (w *witness) cleanly(bucket int) bool {
 func (w *witness) asks(c *checker, p *process, r store.Request) {
 	b := &w.buckets[r.ConcernsBucket()]
 	aside, about := &b.drain.aside, c.about(p.name, r.ConcernsBucket())
+	aside.endPauses(p.Now().Ticks())
 	if t, is := c.asideWriteOf(r); aside.unanswered != "" && !(is && t.token == aside.unanswered) {
 		about.violated("I-37", "%s sends a %s of bucket %d although a transaction of it has no answer yet", p.name, r.RequestName(), r.ConcernsBucket())
 	} else if is {
@@ -101,7 +103,7 @@ func (a *asideWitness) answered(r store.Request, reply store.Reply, token string
 	if page, is := reply.Result.(store.MarkersPage); is {
 		a.reading = append(a.reading, page.Markers...)
 		if page.Next == "" && len(page.Unreadable) == 0 {
-			a.markers, a.reading, a.heard = a.reading, nil, a.asked
+			a.markers, a.reading, a.heard, a.over = a.reading, nil, a.asked, nil
 			a.deaf, a.missed = 0, 0
 		}
 		return
@@ -132,11 +134,26 @@ func (a *asideWitness) marker(keyID, topic string) (store.Marker, bool) {
 	return a.markers[i], true
 }
 
-// wanted tells whether somebody wants a retry: of the marker, or of the whole topic
-// that the key was set aside with.
+// endPauses notes which pauses of topics have ended by a process's clock. That it is set
+// back does not bring them back.
+func (a *asideWitness) endPauses(now store.Ticks) {
+	for _, m := range a.markers {
+		if m.PausedUntil != 0 && m.PausedUntil <= now && !slices.Contains(a.over, m.Topic) {
+			a.over = append(a.over, m.Topic)
+		}
+	}
+}
+
+// retried tells whether a whole topic is to be delivered again.
+func (a *asideWitness) retried(topic store.Marker) bool {
+	return topic.RetryAt != 0 || slices.Contains(a.over, topic.Topic)
+}
+
+// wanted tells whether a retry is due: somebody has asked for it, for the marker or for
+// the whole topic that the key was set aside with, or that topic's pause is over.
 func (a *asideWitness) wanted(m store.Marker) bool {
 	topic, set := a.marker("", m.Topic)
-	return m.RetryAt != 0 || m.KeyID != "" && set && topic.RetryAt != 0 && m.Reason == store.ReasonTopic
+	return m.RetryAt != 0 || m.KeyID == "" && a.retried(m) || m.KeyID != "" && set && a.retried(topic) && m.Reason == store.ReasonTopic
 }
 
 // retries: rows that are set aside are read only because an operator wants it, or to
@@ -194,9 +211,10 @@ func (w *witness) passes(c *checker, p *process, bucket int, sequence int64, top
 		c.about(p.name, bucket).violated("I-45", "%s sends a letter of row %d of bucket %d after %d rejections", p.name, sequence, bucket, n)
 	}
 	m := &c.fleet.writers.committed[i].message
+	b.drain.aside.endPauses(p.Now().Ticks())
 	_, keySet := b.drain.aside.marker(outbox.ParkedKeyID(m), "")
 	whole, topicSet := b.drain.aside.marker("", m.Topic)
-	if keySet || topicSet && whole.RetryAt == 0 {
+	if keySet || topicSet && !b.drain.aside.retried(whole) {
 		c.about(p.name, bucket).violated("I-39", "%s submits row %d of bucket %d, whose key or topic is set aside", p.name, sequence, bucket)
 	}
 }

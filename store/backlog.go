@@ -14,8 +14,9 @@ import (
 // The requests that measure how much waits. They may be stale, since nothing is
 // decided by them, and so cost half a unit for each 4 KB that they read.
 
-// ReadHead reads when the first message of a bucket was created: the one that a
-// stalled outbox is stuck on. Eventually consistent. Its result is a HeadRead.
+// ReadHead reads what the first message of a bucket is and since when it waits: the
+// one that a stalled outbox is stuck on. Eventually consistent. Its result is a
+// HeadRead.
 type ReadHead struct {
 	Bucket   int
 	NotAfter Instant
@@ -41,11 +42,14 @@ type Count struct {
 	NotAfter Instant
 }
 
-// HeadRead is the result of ReadHead.
+// HeadRead is the result of ReadHead. It tells of the first message what can be read
+// of it: whether a relay can read it as a whole is for ReadRow to say.
 type HeadRead struct {
-	Waiting bool
-	// Created is the first message's CreatedAtUtc; 0 when it cannot be read.
-	Created Ticks
+	Waiting     bool
+	Sequence    int64  // 0 when it cannot be read, as the others
+	Created     Ticks  // CreatedAtUtc
+	Topic       string // empty when it cannot be read
+	BucketCount int    // the writer's; 0 also when it is not stamped
 }
 
 // ItemsCounted is the result of Count.
@@ -76,8 +80,12 @@ func (c *Client) readHead(ctx context.Context, api API, r ReadHead) Reply {
 	in := c.bucketQuery(r.Bucket)
 	in.Limit = aws.Int32(1)
 	in.ConsistentRead = aws.Bool(false)
-	in.ProjectionExpression = aws.String("#created")
+	// A projection costs what the whole row would, but the way of its content.
+	in.ProjectionExpression = aws.String("#sk, #created, #topic, #count")
+	in.ExpressionAttributeNames["#sk"] = c.schema.SortKey
 	in.ExpressionAttributeNames["#created"] = outbox.AttrCreatedAtUtc
+	in.ExpressionAttributeNames["#topic"] = outbox.AttrTopic
+	in.ExpressionAttributeNames["#count"] = outbox.AttrBucketCount
 	out, err := api.Query(ctx, in)
 	if err != nil {
 		return failedRead(r, err)
@@ -85,7 +93,10 @@ func (c *Client) readHead(ctx context.Context, api API, r ReadHead) Reply {
 	head := HeadRead{Waiting: len(out.Items) > 0}
 	if head.Waiting {
 		a := &attributes{schema: c.schema, item: out.Items[0]}
+		head.Sequence, _ = outbox.ParseSequence(stringOf(out.Items[0][c.schema.SortKey]))
 		head.Created = Ticks(a.number(outbox.AttrCreatedAtUtc))
+		head.Topic = a.text(outbox.AttrTopic)
+		head.BucketCount = int(a.number(outbox.AttrBucketCount))
 	}
 	return Reply{Result: head, Capacity: unitsOf(out.ConsumedCapacity)}
 }

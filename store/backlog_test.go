@@ -7,30 +7,34 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
-// The head of a bucket says since when something waits, also when the row cannot be
-// read otherwise; an unreadable time is no time, and no error.
+// The head of a bucket says what waits there and since when, also when the row cannot
+// be read as a whole; what cannot be read of it is not told, and no error.
 func TestReadHead(t *testing.T) {
 	onBoth(t, func(f fixture) {
-		head := func() store.HeadRead { return f.do(store.ReadHead{Bucket: 3}, store.Done).Result.(store.HeadRead) }
-		if got := head(); got != (store.HeadRead{}) {
-			t.Errorf("an empty bucket: %+v", got)
+		want := func(name string, want store.HeadRead) {
+			t.Helper()
+			if got := f.do(store.ReadHead{Bucket: 3}, store.Done).Result.(store.HeadRead); got != want {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+			}
 		}
+		want("an empty bucket", store.HeadRead{})
 		row := f.message(7, nil)
-		row["Topic"] = num(1)
+		stamp := f.schema.BucketCount
 		f.put(f.message(9, nil), row)
-		if got := head(); got != (store.HeadRead{Waiting: true, Created: noon}) {
-			t.Errorf("got %+v", got)
-		}
-		row["CreatedAtUtc"] = str("soon")
+		want("a message", store.HeadRead{Waiting: true, Sequence: 7, Created: noon, Topic: "orders", BucketCount: stamp})
+		row["Topic"], row["Value"], row["BucketCount"] = num(1), num(1), num(16)
 		f.put(row)
-		if got := head(); got != (store.HeadRead{Waiting: true}) {
-			t.Errorf("an unreadable time: %+v", got)
-		}
+		want("another stamp, an unreadable topic", store.HeadRead{Waiting: true, Sequence: 7, Created: noon, BucketCount: 16})
+		row["CreatedAtUtc"] = str("soon")
+		delete(row, "BucketCount")
+		f.put(row)
+		want("an unreadable time, no stamp", store.HeadRead{Waiting: true, Sequence: 7})
 		delete(row, "CreatedAtUtc")
 		f.put(row)
-		if got := head(); got != (store.HeadRead{Waiting: true}) {
-			t.Errorf("no time: %+v", got)
-		}
+		want("no time", store.HeadRead{Waiting: true, Sequence: 7})
+		row[f.schema.SortKey] = str("0")
+		f.put(row)
+		want("no number", store.HeadRead{Waiting: true})
 	})
 }
 

@@ -69,6 +69,8 @@ func (c *Client) Do(ctx context.Context, r Request) Reply {
 		return c.readHead(ctx, api, r)
 	case Count:
 		return c.count(ctx, api, r)
+	case Try:
+		return c.try(ctx, api, r)
 	default:
 		return c.setAside(ctx, api, r)
 	}

@@ -100,6 +100,9 @@ func requests() []store.Request {
 		store.Ring{Bucket: 3, At: noon, NotAfter: at},
 		store.CountParked{Bucket: 3, KeyID: keyID, Limit: 1, NotAfter: at},
 		store.ReadRow{Bucket: 3, Sequence: 1, NotAfter: at},
+		store.Pause{Bucket: 3, Until: noon, By: "b", Reason: "r", NotAfter: at},
+		store.Resume{Bucket: 3, Seen: noon, NotAfter: at},
+		store.PauseTopic{Bucket: 3, Marker: store.Marker{Topic: "t", ParkedAt: noon, PausedUntil: noon}, NotAfter: at},
 		store.MoveUnreadable{Bucket: 3, Sequence: 1, Item: item{}, Marker: store.Marker{KeyID: keyID}, Token: "6", NotAfter: at},
 	}
 }

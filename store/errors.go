@@ -45,6 +45,13 @@ func Unusable(err error) bool {
 	return errors.Is(err, ErrTableMissing) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrDenied)
 }
 
+// Sentinel is the error of this package that an error of the SDK stands for: of
+// requests that are no Request, such as the description of a table.
+func Sentinel(err error) error {
+	_, sentinel := classify(err)
+	return sentinel
+}
+
 // classify turns an error of the SDK into a class and the sentinel that it
 // stands for. Condition failures are the requests' own to judge.
 func classify(err error) (Class, error) {

@@ -29,20 +29,32 @@ func (c *Client) operate(ctx context.Context, api API, r Request) Reply {
 		return c.readRow(ctx, api, r)
 	case MoveUnreadable:
 		return c.moveUnreadable(ctx, api, r)
+	case Pause:
+		return c.pauseBucket(ctx, api, r)
+	case Resume:
+		return c.resumeBucket(ctx, api, r)
+	case PauseTopic:
+		return c.pauseTopic(ctx, api, r)
 	default:
 		panic(fmt.Sprintf("store: unknown request %T", r))
 	}
 }
 
 func (c *Client) writeMarker(ctx context.Context, api API, r SetAside) Reply {
-	out, err := api.PutItem(ctx, &dynamodb.PutItemInput{
+	return c.putMarker(ctx, api, r, &dynamodb.PutItemInput{
 		TableName:                           &c.schema.Table,
 		Item:                                c.markerItem(r.Bucket, r.Marker),
 		ConditionExpression:                 aws.String("attribute_not_exists(#pk)"),
 		ExpressionAttributeNames:            map[string]string{"#pk": c.schema.PartitionKey},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              types.ReturnConsumedCapacityTotal,
-	})
+	}, r.Marker)
+}
+
+// putMarker sends a conditional put of a marker. A refusal by the very marker is the
+// SDK's repetition of an applied put.
+func (c *Client) putMarker(ctx context.Context, api API, r Request, in *dynamodb.PutItemInput, marker Marker) Reply {
+	out, err := api.PutItem(ctx, in)
 	if err == nil {
 		return Reply{Result: SetAsideResult{}, Capacity: unitsOf(out.ConsumedCapacity)}
 	}
@@ -50,11 +62,14 @@ func (c *Client) writeMarker(ctx context.Context, api API, r SetAside) Reply {
 	if !refused {
 		return failedWrite(r, err)
 	}
+	if len(item) == 0 { // of a pause that is over, its marker gone
+		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: SetAsideResult{}}
+	}
 	existing, fault := decodeMarker(c.schema, item)
 	switch {
 	case fault != nil:
 		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: SetAsideResult{}}
-	case existing == r.Marker:
+	case existing == marker:
 		return Reply{Result: SetAsideResult{Repeated: true}}
 	default:
 		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: SetAsideResult{Existing: &existing}}

@@ -89,10 +89,10 @@ func (r MoveUnreadable) String() string {
 	return fmt.Sprintf("{Bucket:%d Sequence:%d Marker:%+v Token:%s NotAfter:%+v}", r.Bucket, r.Sequence, r.Marker, r.Token, r.NotAfter)
 }
 
-// SetAsideResult is the result of SetAside.
+// SetAsideResult is the result of SetAside and PauseTopic.
 type SetAsideResult struct {
 	// Existing is the marker that is there already; nil when the write was applied, or
-	// when that marker cannot be read.
+	// when that marker cannot be read, or is gone.
 	Existing *Marker
 	// Repeated tells that the write was applied before and this answer belongs to the
 	// SDK's repetition of it.

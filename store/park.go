@@ -38,6 +38,11 @@ type Marker struct {
 	Attempts int    // rejections that were counted; of a key only
 	ParkedAt Ticks
 	RetryAt  Ticks // when an operator asked for a retry; 0: not asked
+	// PausedUntil is when a topic that was set aside for a while is retried by itself;
+	// NoEnd: not before somebody asks; 0: it is not paused, but set aside. PausedBy is
+	// who has paused it. A key has neither.
+	PausedUntil Ticks
+	PausedBy    string
 }
 
 // ReadMarkers reads one page of a bucket's markers, strongly consistent. Its result

@@ -78,6 +78,8 @@ func decodeMarker(schema outbox.Schema, item map[string]types.AttributeValue) (M
 	var marker Marker
 	if topic, ofTopic := strings.CutPrefix(key, outbox.ParkedTopicSortKeyPrefix); ofTopic && topic != "" {
 		marker.Topic = topic
+		marker.PausedUntil = Ticks(a.number(outbox.AttrPausedUntilUtc))
+		marker.PausedBy = a.text(outbox.AttrPausedBy)
 	} else if keyID, ofKey := strings.CutPrefix(key, outbox.ParkedKeySortKeyPrefix); ofKey && outbox.ValidKeyID(keyID) {
 		marker.KeyID = keyID
 		marker.Topic = a.text(outbox.AttrTopic)
@@ -267,6 +269,9 @@ func (c *Client) markerItem(bucket int, m Marker) map[string]types.AttributeValu
 	if m.KeyID != "" {
 		item[outbox.AttrTopic] = text(m.Topic)
 		item[outbox.AttrAttempts] = number(int64(m.Attempts))
+	}
+	if m.PausedUntil != 0 {
+		item[outbox.AttrPausedUntilUtc], item[outbox.AttrPausedBy] = number(m.PausedUntil), text(m.PausedBy)
 	}
 	return item
 }

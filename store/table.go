@@ -53,18 +53,39 @@ func CreateTable(ctx context.Context, api TableAPI, schema outbox.Schema) error 
 	if err != nil {
 		return fmt.Errorf("wait for table %s: %w", schema.Table, err)
 	}
-	return checkKeys(schema, out.Table)
+	return CheckKeys(schema, out.Table)
+}
+
+// DescribeTable is what DynamoDB says of the schema's table. A table that is not there
+// is ErrTableMissing.
+func DescribeTable(ctx context.Context, api TableAPI, schema outbox.Schema) (*types.TableDescription, error) {
+	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &schema.Table})
+	if err != nil {
+		_, sentinel := classify(err)
+		return nil, fmt.Errorf("describe table %s: %w: %w", schema.Table, sentinel, err)
+	}
+	return out.Table, nil
+}
+
+// KeysOf are the keys of a table in words, "PK (S, HASH), SK (S, RANGE)", and those that
+// the schema wants.
+func KeysOf(table *types.TableDescription, schema outbox.Schema) (found, wanted string) {
+	input := CreateTableInput(schema)
+	return describeKeys(table.KeySchema, table.AttributeDefinitions), describeKeys(input.KeySchema, input.AttributeDefinitions)
 }
 
 func checkKeys(schema outbox.Schema, table *types.TableDescription) error {
+	found, wanted := KeysOf(table, schema)
+	if found == wanted {
+// CheckKeys compares a table's keys with the schema's: ErrInvalid, with both, when they
+// differ.
+func CheckKeys(schema outbox.Schema, table *types.TableDescription) error {
 	wanted := CreateTableInput(schema)
 	if describeKeys(table.KeySchema, table.AttributeDefinitions) ==
 		describeKeys(wanted.KeySchema, wanted.AttributeDefinitions) {
 		return nil
 	}
-	return fmt.Errorf("table %s: %w: it has %s, the settings say %s", schema.Table, ErrInvalid,
-		describeKeys(table.KeySchema, table.AttributeDefinitions),
-		describeKeys(wanted.KeySchema, wanted.AttributeDefinitions))
+	return fmt.Errorf("table %s: %w: it has %s, the settings say %s", schema.Table, ErrInvalid, found, wanted)
 }
 
 // describeKeys is a key schema in words: "PK (S, HASH), SK (S, RANGE)".

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
@@ -90,9 +91,26 @@ func statusNow() telemetry.Status {
 		ClockSkewSeconds: -0.25,
 		Backlog: &telemetry.Backlog{SampledAt: telemetry.Moment(noon), Pending: 10012, PendingIsLimit: true, OldestAgeSeconds: 90.5,
 			ParkedKeys: 1, ParkedRows: 3},
+		Fleet: telemetry.NewFleet(noon, fleetSeen()),
 		Buckets: []telemetry.BucketStatus{
 			{Bucket: 0, State: "owned", BatchState: "publishing", Since: telemetry.Moment(noon), LastSequence: 17, Pending: &pending},
 			{Bucket: 5, State: "blocked", LastError: "rejected: message too large"},
+		},
+	}
+}
+
+// fleetSeen is a fleet in which one relay stopped, one is silent, and one has left
+// nothing but its leases.
+func fleetSeen() event.FleetSeen {
+	return event.FleetSeen{
+		Relays: []event.RelaySeen{
+			{Relay: "relay-a", Mode: "ordered", LastSeen: noon, Active: true},
+			{Relay: "relay-b", LastSeen: noon.Add(-time.Hour), Stopped: noon.Add(-time.Hour)},
+			{Relay: "relay-c", Mode: "ordered", LastSeen: noon.Add(-time.Minute)},
+		},
+		Leases: []event.LeaseSeen{
+			{Owner: "relay-a"}, {Owner: "relay-c", Lapsed: true}, {}, {Unreadable: true},
+			{Owner: "relay-d"}, {Owner: "relay-a", PausedUntil: noon.Add(time.Hour)}, {Owner: "relay-a"},
 		},
 	}
 }

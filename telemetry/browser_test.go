@@ -169,7 +169,7 @@ func (b *browser) well() {
 
 // wanted is what the page of a relay in trouble must say.
 var wanted = []string{"relay-a", "ready", "publishing", "1 owned", "1 blocked", "rejected: message too large", "≥ 10012",
-	"1 min 30 s", "Last troubles", "bucket.blocked"}
+	"1 min 30 s", "Last troubles", "bucket.blocked", "relay-c", "silent", "0, 5–6", "paused by an operator 5"}
 
 func wantText(t *testing.T, text string) {
 	t.Helper()

@@ -113,6 +113,11 @@ func relayLines() []line {
 					f.duration("ahead", e.Ahead)
 				}
 			}),
+		on(zerolog.TraceLevel, "A coordination round has read the relays and the leases.",
+			func(f facts, e event.FleetSeen) {
+				f.number("relays", len(e.Relays))
+				f.number("leases", e.Leased())
+			}),
 		on(zerolog.WarnLevel, "The heartbeat was refused: the relay's record is ahead of its clock.",
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),
 		on(zerolog.DebugLevel, "The heartbeat is accepted again.",

@@ -46,6 +46,7 @@ func relaySamples() []event.Event {
 		event.ClockRight{Ahead: -300 * time.Millisecond},
 		event.RoundCompleted{Active: 3, Owned: 4, StandbyRank: -1, Took: 12 * time.Millisecond, Ahead: -200 * time.Millisecond},
 		event.RoundCompleted{Active: 9, Owned: 0, StandbyRank: 0, Took: 12 * time.Millisecond},
+		fleetSeen(),
 		event.HeartbeatRefused{Ahead: 3 * time.Second},
 		event.HeartbeatAccepted{},
 		event.StoreUnavailable{Request: "heartbeat", Err: errRefused},
@@ -288,6 +289,7 @@ func TestForeignEvent(t *testing.T) {
 // A fleet that does its work without trouble writes nothing at info level.
 func TestQuietFleetIsQuiet(t *testing.T) {
 	got := linesOf(zerolog.InfoLevel,
+		fleetSeen(),
 		event.RoundCompleted{Active: 2, Owned: 4, StandbyRank: -1},
 		event.BucketKept{Bucket: 1, ValidFor: 28 * time.Second},
 		event.BucketWoken{Bucket: 1, Cause: "poll"},

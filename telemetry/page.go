@@ -27,8 +27,9 @@ var (
 	pageScript string
 )
 
-// pageBuckets is how many buckets the page lists at most: those in trouble first.
-const pageBuckets = 200
+// pageRows is how many buckets, and how many relays, the page lists at most: those in
+// trouble first.
+const pageRows = 200
 
 // page writes a Status as one HTML document without outside assets.
 type page struct {
@@ -68,6 +69,9 @@ const (
 	bad  = "bad"
 )
 
+// rank puts what is wrong first.
+func rank(tone string) int { return slices.Index([]string{bad, warn, good}, tone) }
+
 // view is a Status in the words of the page.
 type view struct {
 	Status   Status
@@ -79,6 +83,7 @@ type view struct {
 	Tiles    []tile
 	Chart    chart
 	Troubles []trouble
+	Fleet    *fleetView
 	States   []stateCount
 	Buckets  []bucketRow
 	Hidden   int
@@ -96,14 +101,14 @@ type stateCount struct {
 type bucketRow struct {
 	Bucket, LastSequence                       int64
 	State, BatchState, For, Pending, LastError string
-	Tone                                       string
+	Paused, Tone                               string
 }
 
 func newView(s Status, now time.Time) view {
 	v := view{
 		Status: s, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Tone: toneOfRelay(s.State), Now: now.UTC().Format(time.DateTime),
-		Tiles: tiles(s), Troubles: readTroubles(s.Troubles),
+		Tiles: tiles(s), Troubles: readTroubles(s.Troubles), Fleet: newFleetView(s, now),
 	}
 	if s.Since != nil {
 		v.Since = s.Since.UTC().Format(time.DateTime)
@@ -206,6 +211,9 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 			Bucket: int64(b.Bucket), LastSequence: b.LastSequence, State: b.State, BatchState: b.BatchState,
 			LastError: b.LastError, Tone: toneOfBucket(b), Pending: "–",
 		}
+		if b.Paused != nil {
+			row.Paused = b.Paused.text()
+		}
 		if b.Since != nil {
 			row.For = duration(now.Sub(*b.Since))
 		}
@@ -214,12 +222,20 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 		}
 		rows = append(rows, row)
 	}
-	rank := map[string]int{bad: 0, warn: 1, good: 2}
-	slices.SortStableFunc(rows, func(a, b bucketRow) int { return cmp.Compare(rank[a.Tone], rank[b.Tone]) })
-	if hidden = len(rows) - pageBuckets; hidden <= 0 {
+	slices.SortStableFunc(rows, func(a, b bucketRow) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
+	if hidden = len(rows) - pageRows; hidden <= 0 {
 		return rows, 0
 	}
-	return rows[:pageBuckets], hidden
+	return rows[:pageRows], hidden
+}
+
+// text is who has paused, until when and why.
+func (p *Pause) text() string {
+	until := "until it is resumed"
+	if p.Until != nil {
+		until = "until " + p.Until.UTC().Format(time.DateTime) + " UTC"
+	}
+	return fmt.Sprintf("paused %s, by %s: %s", until, cmp.Or(p.By, "somebody"), cmp.Or(p.Reason, "no reason given"))
 }
 
 // trouble is a line of the log, as people read it.

@@ -55,6 +55,31 @@ func TestThePageIsEscaped(t *testing.T) {
 	}
 }
 
+// Whoever looks at a paused bucket sees by whom, until when and why, in /status too.
+func TestThePageSaysWhoHasPaused(t *testing.T) {
+	s := serve(t, telemetry.AdminOptions{Status: func() telemetry.Status {
+		status := statusNow()
+		status.Buckets = []telemetry.BucketStatus{
+			{Bucket: 1, State: "paused", Paused: &telemetry.Pause{Until: telemetry.Moment(noon), By: "ann@desk", Reason: "migration <1>"}},
+			{Bucket: 2, State: "paused", Paused: &telemetry.Pause{}, LastError: "before"},
+		}
+		return status
+	}})
+	body := s.want(http.StatusOK, "GET", "/").body
+	for _, part := range []string{"2 paused", "paused until 2026-03-01 12:00:00 UTC, by ann@desk: migration &lt;1&gt;<",
+		"paused until it is resumed, by somebody: no reason given · before<"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the page does not say %q", part)
+		}
+	}
+	document := s.want(http.StatusOK, "GET", "/status").body
+	for _, part := range []string{`"until": "2026-03-01T12:00:00Z"`, `"by": "ann@desk"`, `"until": null`} {
+		if !strings.Contains(document, part) {
+			t.Errorf("/status does not say %s: %s", part, document)
+		}
+	}
+}
+
 // The page is one document: it names nothing outside, also not for a browser that
 // would not obey the policy.
 func TestThePageIsSelfContained(t *testing.T) {
@@ -75,7 +100,7 @@ func TestThePageIsSelfContained(t *testing.T) {
 func TestThePageOfManyBuckets(t *testing.T) {
 	s := serve(t, telemetry.AdminOptions{Status: func() telemetry.Status {
 		status := statusNow()
-		status.Buckets = nil
+		status.Buckets, status.Fleet = nil, nil
 		for b := range 5000 {
 			bucket := telemetry.BucketStatus{Bucket: b, State: "owned"}
 			if b%1000 == 999 {

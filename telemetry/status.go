@@ -25,6 +25,8 @@ type Status struct {
 	// Backlog is what waits in all buckets; nil when this relay does not sample it,
 	// which the owner of bucket 0 does.
 	Backlog *Backlog `json:"backlog"`
+	// Fleet is nil before the first coordination round.
+	Fleet *Fleet `json:"fleet"`
 	// Rates are of the last minute, and Troubles the last lines of the log that tell of
 	// trouble or of its end, the newest first; see Board.
 	Rates    *Rates            `json:"rates"`
@@ -66,6 +68,14 @@ type BucketStatus struct {
 	// backlog, which the owner of bucket 0 does.
 	Pending   *int   `json:"pending"`
 	LastError string `json:"lastError"` // empty when there is none
+	Paused    *Pause `json:"paused"`    // by an operator; nil when it is not
+}
+
+// Pause is an operator's pause of a bucket.
+type Pause struct {
+	Until  *time.Time `json:"until"` // nil: until it is resumed
+	By     string     `json:"by"`
+	Reason string     `json:"reason"`
 }
 
 // ready is the state in which a relay takes its share of the work.

@@ -55,8 +55,9 @@ type core struct {
 	elderUntil    store.Ticks
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
-	yielding      bool // draining ends in a release, not in waiting for one
-	quiesced      bool // the coordinator was told that nothing is in flight
+	paused        pause // what was said of the one that is on
+	yielding      bool  // draining ends in a release, not in waiting for one
+	quiesced      bool  // the coordinator was told that nothing is in flight
 
 	discovering uint64 // token of the Discover under way, 0: none
 	lastToken   uint64
@@ -88,6 +89,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 		return nil
 	}
 	c.lookAgain()
+	c.parked.endPauses(c.now.Ticks())
 	switch m := message.(type) {
 	case Claim:
 		c.lease.read = m.Lease
@@ -240,6 +242,12 @@ func (c *core) end(err error) {
 	c.effects = append(c.effects, stop{})
 }
 
+// pause is an operator's.
+type pause struct {
+	until      store.Ticks
+	by, reason string
+}
+
 // pauseOrResume follows what an operator wrote on the lease, as it was last
 // read.
 func (c *core) pauseOrResume() {
@@ -248,21 +256,31 @@ func (c *core) pauseOrResume() {
 		return
 	}
 	paused := lease.PausedUntil > c.now.Ticks()
+	is := pause{lease.PausedUntil, lease.PausedBy, lease.PauseReason}
 	switch {
 	case paused && c.machine.In(fsm.Owned, fsm.Withheld, fsm.Blocked):
 		c.fire(fsm.Pause)
 		c.pausedSince = c.now
 		c.forgetBlock()
-		c.emit(event.BucketPaused{
-			Bucket: c.cfg.Bucket, Until: lease.PausedUntil.Time(), By: lease.PausedBy, Reason: lease.PauseReason,
-		})
+		c.sayPaused(is)
 		c.abandon()
+	case paused && c.machine.In(fsm.Paused) && is != c.paused: // it has another end, say
+		c.sayPaused(is)
 	case !paused && c.machine.In(fsm.Paused):
 		c.fire(fsm.Resume)
 		c.emit(event.BucketResumed{Bucket: c.cfg.Bucket, After: actors.Elapsed(c.pausedSince, c.now)})
 		c.start()
 		c.confirmOrWithhold() // our clock may still be behind
 	}
+}
+
+func (c *core) sayPaused(p pause) {
+	c.paused = p
+	said := event.BucketPaused{Bucket: c.cfg.Bucket, By: p.by, Reason: p.reason}
+	if p.until < store.NoEnd {
+		said.Until = p.until.Time()
+	}
+	c.emit(said)
 }
 
 // blockAt stays at a row and says so, once for each row.

@@ -298,6 +298,13 @@ func (c *core) moved(r store.Move) {
 		c.parked.fill(m.KeyID)
 	}
 	b.aside = b.aside[len(r.Rows):]
+	// They are gone, whatever becomes of the rest of the batch: a row that shows up among
+	// those before its first row that is left has committed late.
+	for _, m := range r.Rows {
+		if len(b.rows) == 0 || m.Row.Sequence < b.rows[0].Sequence {
+			c.expected = max(c.expected, m.Row.Sequence+1)
+		}
+	}
 	c.refusedMove = 0
 	c.rowsMoved(r)
 	c.failures = 0

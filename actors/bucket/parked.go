@@ -28,8 +28,8 @@ type parked struct {
 	asking  store.Ticks    // the same, of the read under way
 	reading []store.Marker // of the pages so far
 
-	keys   []parkedKey    // Invariant: ascending by KeyID
-	topics []store.Marker // Invariant: ascending by Topic
+	keys   []parkedKey   // Invariant: ascending by KeyID
+	topics []parkedTopic // Invariant: ascending by Topic
 
 	// headTurn: the bucket's head is next, else a retry. They take turns, so that
 	// neither waits for the end of the other.
@@ -54,6 +54,27 @@ type parkedKey struct {
 	filled   bool
 	failures int            // of its retry, in a row
 	rested   actors.Instant // when its retry may go on; zero: now
+}
+
+// parkedTopic is a whole topic that is set aside.
+type parkedTopic struct {
+	store.Marker
+	// over: its pause has ended, by our clock. It stays over when that is set back: rows
+	// may have passed.
+	over bool
+}
+
+// retried tells whether the topic is delivered again: somebody has asked for it, or its
+// pause is over.
+func (t parkedTopic) retried() bool { return t.RetryAt != 0 || t.over }
+
+// endPauses finds the topics whose pause has come to its end.
+func (p *parked) endPauses(now store.Ticks) {
+	for i := range p.topics {
+		if t := &p.topics[i]; !t.over && t.PausedUntil != 0 && t.PausedUntil <= now {
+			t.over, p.surveyed = true, false
+		}
+	}
 }
 
 // attention is what the round's read shows of the bell.
@@ -114,14 +135,14 @@ func (p *parked) take() {
 	p.keys, p.topics = nil, nil
 	for _, m := range p.reading {
 		if m.KeyID == "" {
-			p.topics = append(p.topics, m)
+			p.topics = append(p.topics, parkedTopic{Marker: m})
 		} else {
 			p.keys = append(p.keys, parkedKey{Marker: m})
 		}
 	}
 	p.reading = nil
 	slices.SortFunc(p.keys, func(a, b parkedKey) int { return cmp.Compare(a.KeyID, b.KeyID) })
-	slices.SortFunc(p.topics, func(a, b store.Marker) int { return cmp.Compare(a.Topic, b.Topic) })
+	slices.SortFunc(p.topics, func(a, b parkedTopic) int { return cmp.Compare(a.Topic, b.Topic) })
 }
 
 // find is the index of a key, and whether it is set aside.
@@ -141,7 +162,7 @@ func (p *parked) add(m store.Marker) {
 func (p *parked) remove(m store.Marker) {
 	p.surveyed = false
 	if m.KeyID == "" {
-		p.topics = slices.DeleteFunc(p.topics, func(t store.Marker) bool { return t.Topic == m.Topic })
+		p.topics = slices.DeleteFunc(p.topics, func(t parkedTopic) bool { return t.Topic == m.Topic })
 		return
 	}
 	p.keys = slices.DeleteFunc(p.keys, func(k parkedKey) bool { return k.KeyID == m.KeyID })
@@ -162,11 +183,11 @@ func (p *parked) aside(row *outbox.Row) (keyID string, aside bool) {
 		return keyID, true
 	}
 	i, known := p.topic(row.Message.Topic)
-	return keyID, known && p.topics[i].RetryAt == 0
+	return keyID, known && !p.topics[i].retried()
 }
 
 func (p *parked) topic(name string) (int, bool) {
-	return slices.BinarySearchFunc(p.topics, name, func(m store.Marker, name string) int { return cmp.Compare(m.Topic, name) })
+	return slices.BinarySearchFunc(p.topics, name, func(t parkedTopic, name string) int { return cmp.Compare(t.Topic, name) })
 }
 
 // rest lets the retry of a key wait, longer with each failure in a row.
@@ -199,9 +220,9 @@ func (p *parked) wanted(now actors.Instant) (store.Marker, bool) {
 			resting = true
 		}
 	}
-	for _, m := range p.topics {
-		if m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) }) {
-			return m, true
+	for _, t := range p.topics {
+		if t.retried() && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(t.Marker) }) {
+			return t.Marker, true
 		}
 	}
 	p.surveyed = !resting
@@ -220,7 +241,7 @@ func (p *parked) toRetry(key store.Marker) bool {
 		return true
 	}
 	i, known := p.topic(key.Topic)
-	return known && p.topics[i].RetryAt != 0 && key.Reason == store.ReasonTopic
+	return known && p.topics[i].retried() && key.Reason == store.ReasonTopic
 }
 
 // doubtful is a key that may have no rows any more.

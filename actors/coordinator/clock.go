@@ -95,6 +95,10 @@ func (g *guard) base() (low, high time.Duration) {
 // known tells whether anything is known of our clock.
 func (g *guard) known() bool { return g.dated && len(g.bounds) > 0 }
 
+// forgot tells whether what was known is worth nothing any more: our clock has stepped,
+// and nobody has told the time since.
+func (g *guard) forgot() bool { return g.dated && !g.known() }
+
 // at is our clock's skew at an instant; it must be known.
 func (g *guard) at(i actors.Instant) skew {
 	low, high := g.base()
@@ -118,7 +122,7 @@ func (g *guard) doubtful(now actors.Instant) bool {
 		return false
 	}
 	ahead, off := g.off(now)
-	return !g.known() || off && ahead > 0
+	return g.forgot() || off && ahead > 0
 }
 
 // offRound is by how much our clock is wrong in a round that took its now at an

@@ -340,6 +340,7 @@ func (c *core) completed(plan Plan) {
 			owned++
 		}
 	}
+	c.emit(c.fleetSeen())
 	c.emit(event.RoundCompleted{
 		Active:      c.countActive(),
 		Owned:       owned,

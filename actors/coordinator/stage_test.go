@@ -280,10 +280,43 @@ func describeClock(r bucket.Round) string {
 }
 
 func describeEvent(e event.Event) string {
-	if round, ok := e.(event.RoundCompleted); ok {
-		return fmt.Sprintf("round of %d relays, %d buckets, rank %d", round.Active, round.Owned, round.StandbyRank)
+	switch e := e.(type) {
+	case event.RoundCompleted:
+		return fmt.Sprintf("round of %d relays, %d buckets, rank %d", e.Active, e.Owned, e.StandbyRank)
+	case event.FleetSeen:
+		return describeFleet(e)
 	}
 	return strings.TrimSpace("event " + e.EventName() + " " + strings.Trim(fmt.Sprintf("%+v", e), "{}"))
+}
+
+// describeFleet has the relays, with those that do not count in brackets, and the
+// owners by bucket, with those whose time is over in brackets.
+func describeFleet(e event.FleetSeen) string {
+	bracketed := func(text string, brackets bool) string {
+		if brackets {
+			return "(" + text + ")"
+		}
+		return text
+	}
+	line := "saw"
+	for _, r := range e.Relays {
+		line += " " + bracketed(r.Relay, !r.Active)
+	}
+	line += " owning"
+	for _, l := range e.Leases {
+		switch {
+		case l.Unreadable:
+			line += " ?"
+		case l.Owner == "":
+			line += " -"
+		default:
+			line += " " + bracketed(l.Owner, l.Lapsed)
+		}
+		if !l.PausedUntil.IsZero() {
+			line += ":paused"
+		}
+	}
+	return line
 }
 
 // offset is a moment in the table, since the stage's begin by the wall clock.

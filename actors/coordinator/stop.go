@@ -123,9 +123,15 @@ func (c *core) beginHandBack() {
 // stamp marks our record as stopped before any lease is handed back, so that a
 // stop that is cut short leaves leases that lapse and never free buckets that
 // peers keep reserved for us.
+//
+// A clock that was set since anybody has told the time may be ahead by hours, and for so
+// long our successor's heartbeats would be refused: the stamp is as early as it may be.
 func (c *core) stamp() {
 	c.stop.stamps++
-	at := max(c.serviceTime(), c.lastBeat+1)
+	at := c.lastBeat + 1
+	if c.lastBeat == 0 || !c.guard.forgot() {
+		at = max(at, c.serviceTime())
+	}
 	c.stop.token = c.do(store.StampStopped{Relay: c.id.relay, Incarnation: c.id.incarnation, At: at, NotAfter: c.stop.until})
 }
 

@@ -78,6 +78,15 @@ func requestBytes(r *Record) int {
 	return batchOverhead + varintBytes(body) + body
 }
 
+// RequestBytes is what the broker compares with max.message.bytes when the record of
+// a bucket's row is alone in an uncompressed request: what a relay with this
+// configuration goes by before it sends the row.
+func (c Config) RequestBytes(bucket int, row *outbox.Row) int {
+	c = c.WithDefaults()
+	record := c.recordOf(bucket, row, 0)
+	return requestBytes(&record)
+}
+
 func nullableBytes(b []byte) int {
 	if b == nil {
 		return varintBytes(-1)

@@ -132,3 +132,19 @@ func TestRequestBytes(t *testing.T) {
 		}
 	}
 }
+
+// Of a row, the relay's own headers are counted too, and a caller's that they replace
+// are not.
+func TestRequestBytesOfARow(t *testing.T) {
+	row := outbox.Row{Sequence: 12, Message: outbox.Message{ID: uuid.New(), Topic: "t", Value: make([]byte, 1000),
+		Headers: []outbox.Header{{Key: DefaultMessageIDHeader, Value: make([]byte, 500)}}}}
+	const id = 36
+	want := 61 + 2 + 3 + 1 + 2 + 1000 + 1 + (1 + len(DefaultMessageIDHeader) + 1 + id)
+	if got := (Config{}).RequestBytes(3, &row); got != want {
+		t.Errorf("got %d bytes, want %d", got, want)
+	}
+	want += 1 + len(BucketHeader) + 1 + len("3") + 1 + len(SequenceHeader) + 1 + len("12")
+	if got := (Config{PositionHeaders: true}).RequestBytes(3, &row); got != want {
+		t.Errorf("with position headers: got %d bytes, want %d", got, want)
+	}
+}

@@ -38,8 +38,8 @@ type outlook struct {
 // outlookGrace is how long the last metrics and spans may take to be sent.
 const outlookGrace = 2 * time.Second
 
-// openOutlook takes the admin address, before anything is started: what is wrong
-// with it is wrong with the settings. Nothing is answered until show.
+// openOutlook takes the admin address, before anything is started. Nothing is answered
+// until show.
 func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zerolog.Logger) (*outlook, error) {
 	o := &outlook{logger: logger, now: a.now}
 	who := telemetry.ExportOptions{
@@ -57,7 +57,7 @@ func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zero
 	}
 	if s.AdminAddr != settings.AdminOff {
 		if err := o.listen(ctx, s); err != nil {
-			return nil, errors.Join(usageError{err}, o.close())
+			return nil, errors.Join(err, o.close())
 		}
 		o.board = telemetry.NewBoard()
 	}
@@ -72,9 +72,12 @@ func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zero
 	return o, nil
 }
 
+// listen takes the admin address. That an address cannot be had is no bad usage: another
+// process may be about to leave it, or an interface to get it, so that whoever restarts
+// relays must try again, as it must not with settings that are wrong.
 func (o *outlook) listen(ctx context.Context, s *settings.Settings) (err error) {
 	if o.options.Token, err = readToken(s.AdminTokenFile); err != nil {
-		return err
+		return usageError{err}
 	}
 	o.server, err = telemetry.ListenAdmin(ctx, s.AdminAddr)
 	switch {
@@ -192,10 +195,16 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 			Bucket: b.Bucket, State: string(b.State), BatchState: string(b.BatchState), Since: telemetry.Moment(b.Since),
 			LastSequence: b.LastSequence, LastError: b.LastError,
 		}
+		if b.Paused != nil {
+			bucket.Paused = &telemetry.Pause{Until: telemetry.Moment(b.Paused.Until), By: b.Paused.By, Reason: b.Paused.Reason}
+		}
 		if b.Pending >= 0 {
 			bucket.Pending = &b.Pending
 		}
 		status.Buckets = append(status.Buckets, bucket)
+	}
+	if s.Fleet != nil {
+		status.Fleet = telemetry.NewFleet(s.Fleet.At, s.Fleet.FleetSeen)
 	}
 	if b := s.Backlog; b != nil {
 		status.Backlog = &telemetry.Backlog{

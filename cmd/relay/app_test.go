@@ -35,6 +35,12 @@ type console struct {
 	paused int
 	// through stands between a command and the table; nil: nothing does.
 	through func(store.API) store.API
+	// tables is asked about the table; nil: the table itself.
+	tables store.TableAPI
+	region string           // in effect
+	now    func() time.Time // nil: it is noon
+	// describe tells how the table is set up; nil: as well as can be.
+	describe tableDescriber
 	// simulate stands for the simulation; nil: itself.
 	simulate func(simulation.Options) simulation.Report
 }
@@ -68,8 +74,20 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 			if c.through != nil {
 				api = c.through(api)
 			}
-			return clients{messages: api, coordination: api, tables: c.table}, nil
+			tables := store.TableAPI(c.table)
+			if c.tables != nil {
+				tables = c.tables
+			}
+			return clients{messages: api, coordination: api, tables: tables, region: c.region}, nil
+			describe := c.describe
+			if describe == nil {
+				describe = &setUp{DB: c.table}
+			}
+			return clients{messages: api, coordination: api, tables: c.table, describe: describe}, nil
 		},
+	}
+	if c.now != nil {
+		a.now = c.now
 	}
 	if a.simulate = simulation.Run; c.simulate != nil {
 		a.simulate = c.simulate
@@ -129,6 +147,9 @@ func TestBadUsageExitsWithTwoAndSaysWhatIsNearest(t *testing.T) {
 		"version now":                            `"now": takes no such argument`,
 		"version --table t":                      "--table: no such flag",
 		"message enqueue --bogus":                "--topic: a topic is required",
+		"table iam --table orders":               "--role: a role is required: relay, writer or operator",
+		"table iam --role owner":                 `--role "owner": must be one of: relay, writer, operator`,
+		"table iam --role relay --account 12":    `--account "12": must be the 12 digits of an AWS account`,
 		"demo --messages many":                   `--messages "many": must be a whole number, 1 or more`,
 		"message list --table orders --bucket 8": "--bucket 8: the outbox has the buckets 0 to 7",
 		"doctor --table orders --repair-sequence":                            "--bucket: --repair-sequence needs the bucket",
@@ -169,7 +190,7 @@ func TestWrongSettingsSendNoRequest(t *testing.T) {
 
 func TestHelpFitsTheWidth(t *testing.T) {
 	c := newConsole(t)
-	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "message", "message list", "message enqueue", "message park",
+	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "table show", "table cloudformation", "table terraform", "table iam", "message", "message list", "message enqueue", "message park",
 		"parked", "parked list", "parked show", "parked retry", "parked discard", "doctor", "version"} {
 		got := c.run(append(strings.Fields(command), "--help")...)
 		if got.code != exitDone || got.stderr != "" {

@@ -22,6 +22,7 @@ type clients struct {
 	messages     store.API
 	coordination store.API
 	tables       store.TableAPI
+	describe     tableDescriber
 	region       string // in effect, wherever it was found
 }
 
@@ -71,7 +72,7 @@ func dialDynamoDB(ctx context.Context, s *settings.Settings) (clients, error) {
 	// between them end within half an interval, which is what the relay reckons
 	// a coordination request to take at most.
 	coordination := lane(base, coordinationAttempts, min(messageTimeout, s.Relay.LeaseRenewInterval/5))
-	return clients{messages: messages, coordination: coordination, tables: messages, region: base.Region}, nil
+	return clients{messages: messages, coordination: coordination, tables: messages, describe: messages, region: base.Region}, nil
 }
 
 // lane is a client of its own: retryer, connection pool and timeout.

@@ -172,7 +172,7 @@ func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (
 		reply := client.Do(ctx, r)
 		switch {
 		case reply.Class == store.Done:
-			return outcomeDone, nil
+			return settleDone(r, reply, unanswered), nil
 		case reply.Class == store.Refused:
 			return settleRefusal(r, reply, unanswered)
 		case attempt == sendAttempts, store.Unusable(reply.Err), ctx.Err() != nil:
@@ -183,6 +183,15 @@ func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (
 			return outcomeFailed, err
 		}
 	}
+}
+
+// settleDone tells a lease that was handed back, or taken, before its release came.
+func settleDone(r store.Request, reply store.Reply, unanswered bool) string {
+	_, frees := r.(store.Release)
+	if frees && !unanswered && reply.Result.(store.LeaseResult).Repeated {
+		return outcomeAlready
+	}
+	return outcomeDone
 }
 
 // settleRefusal tells refusals that leave nothing to do from those that are failures.
@@ -200,6 +209,12 @@ func settleRefusal(r store.Request, reply store.Reply, unanswered bool) (outcome
 			return outcomeDone, nil // by the sending that had no answer
 		}
 		return outcomeGone, fmt.Errorf("it is not there any more: %w", reply.Err)
+	case store.Pause, store.Resume:
+		return outcomeFailed, fmt.Errorf("somebody has paused or resumed it meanwhile: look at it again: %w", reply.Err)
+	case store.PauseTopic:
+		return outcomeFailed, fmt.Errorf("it was set aside, paused or retried meanwhile: look at it again: %w", reply.Err)
+	case store.Release:
+		return outcomeFailed, fmt.Errorf("its owner has renewed it meanwhile, and lives: %w", reply.Err)
 	case store.MoveUnreadable:
 		return outcomeFailed, fmt.Errorf("the row has changed, or is set aside already: look at it again: %w", reply.Err)
 	default:

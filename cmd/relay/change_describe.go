@@ -38,10 +38,48 @@ func describeRequest(schema outbox.Schema, r store.Request) requestDocument {
 		d.PartitionKey, d.SortKey = schema.CoordinationKey(), outbox.LeaseSortKey(r.Bucket)
 		d.Does = fmt.Sprintf("tell the owner of bucket %d", r.Bucket)
 		d.Effect = fmt.Sprintf("set %s to %d", outbox.AttrAttention, r.At)
+	case store.Pause, store.Resume, store.PauseTopic, store.Release:
+		describePause(&d, schema, r)
 	default:
 		d.Does, d.Effect = r.RequestName()+inBucket(d.Bucket), fmt.Sprintf("%+v", r)
 	}
 	return d
+}
+
+// describePause says what a request is about that pauses, resumes, or frees a lease.
+func describePause(d *requestDocument, schema outbox.Schema, r store.Request) {
+	d.PartitionKey, d.SortKey = schema.CoordinationKey(), outbox.LeaseSortKey(d.Bucket)
+	switch r := r.(type) {
+	case store.Pause:
+		d.Does = fmt.Sprintf("pause bucket %d, %s", r.Bucket, endText(r.Until))
+		d.Effect = fmt.Sprintf("%s, set %s to %d, %s to %s, %s to %s", pauseCondition(r.Seen),
+			outbox.AttrPausedUntilUtc, r.Until, outbox.AttrPausedBy, strconv.Quote(r.By), outbox.AttrPauseReason, strconv.Quote(r.Reason))
+	case store.Resume:
+		d.Does = fmt.Sprintf("let bucket %d go on", r.Bucket)
+		d.Effect = fmt.Sprintf("%s, remove %s, %s and %s", pauseCondition(r.Seen),
+			outbox.AttrPausedUntilUtc, outbox.AttrPausedBy, outbox.AttrPauseReason)
+	case store.PauseTopic:
+		d.PartitionKey, d.SortKey = schema.ParkedKey(r.Bucket), markerSortKey("", r.Marker.Topic)
+		d.Does = fmt.Sprintf("pause %s%s, %s", markerText(r.Marker), inBucket(r.Bucket), endText(r.Marker.PausedUntil))
+		d.Effect = "put unless it exists"
+		if r.Seen != 0 {
+			d.Effect = fmt.Sprintf("put if its %s is %d and no retry is asked for", outbox.AttrParkedAtUtc, r.Seen)
+		}
+		d.Effect += fmt.Sprintf(": %s %d, %s %d, %s %s, %s %s", outbox.AttrParkedAtUtc, r.Marker.ParkedAt,
+			outbox.AttrPausedUntilUtc, r.Marker.PausedUntil, outbox.AttrPausedBy, strconv.Quote(r.Marker.PausedBy), outbox.AttrReason, strconv.Quote(r.Marker.Reason))
+	case store.Release:
+		d.Does = fmt.Sprintf("free the lease of bucket %d, held by %s", r.Bucket, legible(r.Relay))
+		d.Effect = fmt.Sprintf("if %s is %s and %s is %d, remove %s and set %s to %d", outbox.AttrOwner, strconv.Quote(r.Relay),
+			outbox.AttrExpiresAtUtc, r.Seen, outbox.AttrOwner, outbox.AttrExpiresAtUtc, r.Now)
+	}
+}
+
+// pauseCondition is under which a pause is changed.
+func pauseCondition(seen store.Ticks) string {
+	if seen == 0 {
+		return "unless it is paused"
+	}
+	return fmt.Sprintf("if %s is %d", outbox.AttrPausedUntilUtc, seen)
 }
 
 func inBucket(bucket int) string { return fmt.Sprintf(" in bucket %d", bucket) }

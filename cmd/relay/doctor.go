@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,28 +14,39 @@ import (
 // doctor checks an outbox and says what to do. It repairs one thing, a counter
 // that is behind its rows, and only when it is told to.
 type doctor struct {
-	app    *app
-	bucket int
-	repair repairSequence
-	output format
+	app     *app
+	bucket  int
+	repair  repairSequence
+	timeout time.Duration
+	output  format
 
 	hasBucket bool // found among the flags, before the command runs
 }
 
+// defaultPatience is how long all that is asked of one service may take.
+const defaultPatience = 15 * time.Second
+
 func newDoctor(a *app) *cobra.Command {
-	c := &doctor{app: a}
+	c := &doctor{app: a, timeout: defaultPatience}
 	return a.command(spec{
 		use:   "doctor",
-		short: "Checks the outbox, says what to do, and repairs a counter when asked to",
-		long: "Checks that each bucket's counter is at or beyond the number of the bucket's highest row, waiting or\n" +
-			"set aside. A counter that was deleted or set back hands out numbers that rows have already: writers\n" +
-			"then fail, one by one (ErrSequenceBehind). --repair-sequence raises the counter of one bucket, by an\n" +
+		short: "Checks table, settings, relays, brokers and topics, and says what to do",
+		long: "Checks the table, the relays and their clocks, what waits, the brokers, the topics of what waits,\n" +
+			"and permissions, against the settings that relay run would have: give it the same. Each check says\n" +
+			"what it looked at, what it found, and what to do. Exit code 1: at least one has failed; warnings do\n" +
+			"not count. Without brokers those of Kafka are skipped. Nothing is changed: permissions are tried by\n" +
+			"writes whose condition never holds.\n\n" +
+			"With --bucket, only that bucket's counter is checked: that it is at or beyond the number of the\n" +
+			"highest row, waiting or set aside. One that was deleted or set back hands out numbers that rows have\n" +
+			"already: writers then fail, one by one (ErrSequenceBehind). --repair-sequence raises it, by an\n" +
 			"update with the condition that it is lower: it never lowers one. Writers and relays go on meanwhile.",
-		example: "  relay doctor --table orders\n" +
+		example: "  relay doctor --table orders --brokers kafka-1:9092\n" +
+			"  relay doctor --config relay.yaml --output json\n" +
 			"  relay doctor --table orders --repair-sequence --bucket 3",
-		groups: settings.Table,
+		groups: settings.Table | settings.BrokersIfAny | settings.Relay,
 		arguments: append([]settings.Argument{
-			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, from 0; not given: all are checked"},
+			{Name: "timeout", Value: settings.Duration(&c.timeout), Doc: "how long the table, and the brokers, may take to answer all"},
+			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "check only this bucket's counter; buckets count from 0"},
 			{Name: "repair-sequence", Value: settings.Switch(&c.repair.wanted), Doc: "raise the bucket's counter to its highest row, if it is lower"},
 			{Name: "at-least", Value: settings.Count(&c.repair.atLeast), Doc: "a number known to have been handed out: raise the counter to it, too"},
 			outputArgument(&c.output),
@@ -65,21 +77,6 @@ func (c *doctor) check(positional []string, given func(string) bool) []settings.
 	return faults
 }
 
-// The statuses of a check, a contract with scripts.
-const (
-	statusOK      = "ok"
-	statusFailure = "failure"
-)
-
-// checkDocument is what one check has found.
-type checkDocument struct {
-	ID      string `json:"id"` // of the kind of check
-	Status  string `json:"status"`
-	Subject string `json:"subject"`
-	Found   string `json:"found"`
-	Advice  string `json:"advice"` // empty when there is nothing to do
-}
-
 // doctorDocument is the JSON of the command.
 type doctorDocument struct {
 	OK     bool            `json:"ok"`
@@ -100,10 +97,14 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	}
 	table := sequences{client: store.NewClient(s.Schema(), dynamo.messages, dynamo.coordination), settings: s}
 	var d doctorDocument
-	if c.repair.wanted {
+	switch {
+	case c.repair.wanted:
 		d, err = c.repair.run(ctx, c.app, table, c.bucket)
-	} else {
-		d.Checks, err = table.checkAll(ctx, c.buckets(s.Relay.BucketCount))
+	case c.hasBucket:
+		d.Checks, err = table.check(ctx, c.bucket)
+	default:
+		d.Checks = c.examine(ctx, s, dynamo, table)
+		err = ctx.Err() // the checks of an interrupted examination would only say so
 	}
 	if err != nil {
 		return advised(err, s)
@@ -111,64 +112,25 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	return c.report(d)
 }
 
-// buckets are those to be checked, ascending.
-func (c *doctor) buckets(count int) []int {
-	if c.hasBucket {
-		return []int{c.bucket}
-	}
-	all := make([]int, count)
-	for b := range all {
-		all[b] = b
-	}
-	return all
-}
-
 // report prints the document. A check that failed is an error, so that the exit
 // code tells it.
 func (c *doctor) report(d doctorDocument) error {
-	failed := 0
+	failures := 0
 	for _, check := range d.Checks {
 		if check.Status == statusFailure {
-			failed++
+			failures++
 		}
 	}
-	d.OK = failed == 0
+	d.OK = failures == 0
 	if c.output == formatJSON {
 		if err := printJSON(c.app.stdout, d); err != nil {
 			return err
 		}
 	} else {
-		c.print(d, failed)
+		c.app.printChecks(d)
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d checks failed", failed, len(d.Checks))
+	if failures > 0 {
+		return fmt.Errorf("%d of %s failed", failures, counted(len(d.Checks), "check"))
 	}
 	return nil
-}
-
-var checkColumns = []column{{title: "STATUS"}, {title: "CHECK"}, {title: "SUBJECT"}, {title: "FOUND", elastic: true}}
-
-// print shows a single check, and of many those that are not ok.
-func (c *doctor) print(d doctorDocument, failed int) {
-	out := c.app.stdout
-	var rows [][]string
-	for _, check := range d.Checks {
-		if len(d.Checks) == 1 || check.Status != statusOK {
-			rows = append(rows, []string{check.Status, check.ID, check.Subject, check.Found})
-		}
-	}
-	if len(rows) > 0 {
-		c.app.printTable(checkColumns, rows)
-	}
-	for _, check := range d.Checks {
-		if check.Advice != "" {
-			fmt.Fprintf(out, "%s: %s\n", check.Subject, check.Advice)
-		}
-	}
-	for _, request := range d.Requests {
-		fmt.Fprintf(out, "would send: %s\n", request)
-	}
-	if len(d.Checks) > 1 {
-		fmt.Fprintf(out, "%d of %d checks are ok\n", len(d.Checks)-failed, len(d.Checks))
-	}
 }

@@ -4,15 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
-
-// sequenceCheck is the id of the check that counters are not behind their rows.
-const sequenceCheck = "sequence"
 
 // sequences reads counters and rows.
 type sequences struct {
@@ -71,27 +66,18 @@ func ask[T any](ctx context.Context, client *store.Client, r store.Request) (T, 
 	return result, nil
 }
 
-// checkAll checks buckets, several at once, and returns the checks in their order.
-func (t sequences) checkAll(ctx context.Context, buckets []int) ([]checkDocument, error) {
-	checks := make([]checkDocument, len(buckets))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(outbox.DefaultMaxConcurrency)
-	for i, bucket := range buckets {
-		group.Go(func() error {
-			found, err := t.read(ctx, bucket)
-			checks[i] = t.judge(found)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+// check checks one bucket alone.
+func (t sequences) check(ctx context.Context, bucket int) ([]checkDocument, error) {
+	found, err := t.read(ctx, bucket)
+	if err != nil {
 		return nil, err
 	}
-	return checks, nil
+	return []checkDocument{t.judge(found)}, nil
 }
 
 // judge words what was found of one bucket.
 func (t sequences) judge(found standing) checkDocument {
-	check := checkDocument{ID: sequenceCheck, Status: statusOK, Subject: fmt.Sprintf("bucket %d", found.bucket)}
+	check := checkDocument{ID: checkSequence, Status: statusOK, Subject: fmt.Sprintf("bucket %d", found.bucket)}
 	if found.counter.Unreadable != nil {
 		check.Status = statusFailure
 		check.Found = found.counter.Unreadable.Error()

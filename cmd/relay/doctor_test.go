@@ -76,24 +76,26 @@ func (c *console) writer(t *testing.T) *outbox.Writer {
 // the command that repairs it; one that is not there, without rows, is fine.
 func TestDoctorFindsCountersBehindTheirRows(t *testing.T) {
 	c := newConsole(t)
-	got := c.run("doctor", "--table", "orders")
-	if got.code != exitDone || got.stdout != "8 of 8 checks are ok\n" || got.stderr != "" {
-		t.Errorf("an empty outbox: %+v", got)
+	e := c.examine(t)
+	e.wants(t, checkSequence, statusOK, "8 buckets")
+	if e.code != exitDone || e.stderr != "" {
+		t.Errorf("an empty outbox: %+v", e.outcome)
 	}
 	if err := c.writer(t).Enqueue(t.Context(), into3(), into3()); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.run("doctor", "--table", "orders"); got.code != exitDone {
-		t.Errorf("a sound outbox: %+v", got)
+	if e := c.examine(t); e.code != exitDone {
+		t.Errorf("a sound outbox: %+v", e.outcome)
 	}
 	c.setCounter(t, 1)
 	c.isSetAside(t, 41)
-	got = c.run("doctor", "--table", "orders")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "1 of 8 checks failed") {
-		t.Errorf("%+v", got)
+	e = c.examine(t)
+	e.wants(t, checkSequence, statusFailure, "bucket 3", "the counter is at 1, the highest row is 41", "--repair-sequence --bucket 3")
+	e.wants(t, checkSequence, statusOK, "7 buckets")
+	if !strings.Contains(e.stderr, fmt.Sprintf("1 of %d checks failed", len(e.Checks))) {
+		t.Errorf("stderr %q", e.stderr)
 	}
-	golden(t, "doctor.txt", got.stdout)
-	got = c.run("doctor", "--table", "orders", "--output", "json", "--bucket", "3")
+	got := c.run("doctor", "--table", "orders", "--output", "json", "--bucket", "3")
 	if got.code != exitFailed {
 		t.Errorf("%+v", got)
 	}
@@ -281,9 +283,10 @@ func (c *console) rows(t *testing.T) int {
 	return n
 }
 
-// A table that cannot be reached is an error with advice, and no check.
-func TestDoctorWithoutATable(t *testing.T) {
-	got := newConsole(t).run("doctor", "--table", "none")
+// Of one bucket alone, a table that cannot be reached is an error with advice, and no
+// check.
+func TestDoctorOfABucketWithoutATable(t *testing.T) {
+	got := newConsole(t).run("doctor", "--table", "none", "--bucket", "1")
 	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "relay table create --table none") {
 		t.Errorf("%+v", got)
 	}

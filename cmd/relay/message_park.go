@@ -73,8 +73,10 @@ func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
-	if c.ofTopic && (strings.TrimSpace(c.topic) == "" || len(c.topic) > maxTopicBytes) {
-		return usageErrorf("--topic %q: must not be blank, and have %d bytes at most", c.topic, maxTopicBytes)
+	if c.ofTopic {
+		if err := checkTopic(c.topic); err != nil {
+			return err
+		}
 	}
 	client, err := c.app.client(ctx, s)
 	if err != nil {
@@ -85,6 +87,14 @@ func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
 		return advised(err, s)
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+// checkTopic refuses a topic that no marker can stand for.
+func checkTopic(topic string) error {
+	if strings.TrimSpace(topic) == "" || len(topic) > maxTopicBytes {
+		return usageErrorf("--topic %q: must not be blank, and have %d bytes at most", topic, maxTopicBytes)
+	}
+	return nil
 }
 
 func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {

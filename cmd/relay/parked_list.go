@@ -69,6 +69,8 @@ type parkedTopicDocument struct {
 	Reason   string  `json:"reason"`
 	ParkedAt string  `json:"parkedAt"`
 	RetryAt  *string `json:"retryAt"`
+	// Paused is the pause, on or just over, that the topic is set aside for; null: none.
+	Paused *pauseDocument `json:"paused"`
 }
 
 func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
@@ -170,7 +172,7 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	}
 	for _, t := range topics {
 		d.Topics = append(d.Topics, parkedTopicDocument{Topic: t.Topic, Buckets: t.buckets, Reason: t.Reason,
-			ParkedAt: rfc3339(t.ParkedAt.Time()), RetryAt: timeOrNull(t.RetryAt)})
+			ParkedAt: rfc3339(t.ParkedAt.Time()), RetryAt: timeOrNull(t.RetryAt), Paused: describePauseOf(t.PausedUntil, t.PausedBy, t.Reason)})
 	}
 	for _, fault := range found.unreadable {
 		d.Unreadable = append(d.Unreadable, fault.Error())
@@ -209,7 +211,7 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 		var lines [][]string
 		for _, t := range topics {
 			lines = append(lines, []string{legible(t.Topic), fmt.Sprintf("%d of %d", len(t.buckets), s.Relay.BucketCount),
-				c.app.age(t.ParkedAt), c.app.retryText(t.RetryAt), legible(t.Reason)})
+				c.app.age(t.ParkedAt), c.app.retryText(t.RetryAt), topicReason(t.Marker)})
 		}
 		c.app.printTable(asideTopicColumns, lines)
 	}
@@ -226,6 +228,14 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 		}
 		c.app.printTable(asideKeyColumns, lines)
 	}
+}
+
+// topicReason is why a topic is set aside, for people.
+func topicReason(m store.Marker) string {
+	if m.PausedUntil != 0 {
+		return "paused " + pauseFact(m.PausedUntil, m.PausedBy, m.Reason)
+	}
+	return legible(m.Reason)
 }
 
 // age is how long ago an instant of the table was.

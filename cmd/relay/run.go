@@ -72,6 +72,14 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	config.Producers, config.Region = producers, dynamo.region
 	config.MetricsInterval, config.TraceLinks = outlook.interval(s.MetricsInterval), outlook.traceLinks()
 	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
+	manager, err := openServiceManager(c.app.variable("NOTIFY_SOCKET"))
+	switch {
+	case err != nil:
+		line(logger, zerolog.WarnLevel, c.app.now(), "systemd.unreachable").Err(err).Msg("The service manager cannot be told how the relay is.")
+	case manager != nil:
+		defer manager.close()
+		config.Observers = append(config.Observers, manager)
+	}
 	r, err := relay.New(config)
 	if err != nil {
 		return errors.Join(usageError{err}, outlook.close())

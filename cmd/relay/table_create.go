@@ -22,7 +22,9 @@ func newTableCreate(a *app) *cobra.Command {
 		use:   "create",
 		short: "Creates the table unless it exists, and waits until it can be used",
 		long: "Creates the table with on-demand capacity unless it exists, waits until it is active, and\n" +
-			"checks its keys. It may run in several places at once and as often as you like.",
+			"checks its keys. It may run in several places at once and as often as you like. Only who\n" +
+			"runs it needs the IAM actions dynamodb:CreateTable and dynamodb:DescribeTable. For a table that\n" +
+			"is to stay, see relay table cloudformation and relay table terraform.",
 		example:   "  relay table create --table orders",
 		groups:    settings.Table,
 		arguments: []settings.Argument{outputArgument(&c.output)},

@@ -106,7 +106,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a topic's new keys pass", breaks: "all keys of a topic that is set aside are", caught: by("I-39"),
-			edits: in(parkedGo, "return keyID, known && p.topics[i].RetryAt == 0", "return keyID, known && p.topics[i].RetryAt < 0"),
+			edits: in(parkedGo, "return keyID, known && !p.topics[i].retried()", "return keyID, known && p.topics[i].RetryAt < 0"),
 		},
 		{
 			name: "a topic's retry is one of all its keys", breaks: "a topic's retry leaves alone what was set aside for rejections", caught: by("I-40"),
@@ -114,7 +114,7 @@ func parking() []mutant {
 		},
 		{
 			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
-			edits: in(parkedGo, "m.RetryAt != 0 && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(m) })", "m.RetryAt != 0"),
+			edits: in(parkedGo, "t.retried() && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(t.Marker) })", "t.retried()"),
 		},
 		{
 			name: "a key is cleared in a young tenure", breaks: "an empty key is cleared once the tenure has an age", caught: by("I-40"),

@@ -252,6 +252,33 @@ var parkingCases = []testCase{
 		p.wantRows(p.lease, row("OUTBOX#COORDINATION", "LEASE#0000000007", item{"Attention": num(ticks2)}))
 		p.do(store.Claim{Bucket: 7, Relay: "a", Incarnation: "a1", Claim: 1, Now: parkingNoon, Expires: parkingNoon + 1}, store.Done)
 	})},
+	{"a pause stands beside the lease, and goes as it was seen", onLease(func(p parking) {
+		pause := store.Pause{Bucket: 3, Until: store.NoEnd, By: "me", Reason: "über"}
+		p.do(pause, store.Done)
+		second := store.Pause{Bucket: 3, Until: parkingNoon, By: "you", Reason: "no"}
+		if old := p.do(second, store.Refused).Result.(store.LeaseResult).Old; old == nil || old.PausedUntil != store.NoEnd {
+			p.Fatalf("got %+v", old)
+		}
+		p.do(store.Resume{Bucket: 3, Seen: parkingNoon}, store.Refused)
+		before := maps.Clone(p.lease)
+		p.lease["PausedUntilUtc"], p.lease["PausedBy"], p.lease["PauseReason"] = num("3155378975999999999"), str("me"), str("über")
+		p.wantRows(p.lease)
+		p.do(store.Resume{Bucket: 3, Seen: store.NoEnd}, store.Done)
+		p.do(store.Resume{Bucket: 7, Seen: store.NoEnd}, store.Done)
+		p.wantRows(before)
+	})},
+	{"a topic's pause has another end unless it is retried", onLease(func(p parking) {
+		m := store.Marker{Topic: "t", Reason: "r", ParkedAt: parkingNoon, PausedUntil: parkingNoon + 1, PausedBy: "me"}
+		p.do(store.PauseTopic{Bucket: 3, Marker: m}, store.Done)
+		longer := m
+		longer.ParkedAt, longer.PausedUntil = parkingNoon+1, store.NoEnd
+		p.do(store.PauseTopic{Bucket: 3, Marker: longer}, store.Refused)
+		p.do(store.PauseTopic{Bucket: 3, Seen: parkingNoon, Marker: longer}, store.Done)
+		p.wantRows(p.lease, row("OUTBOX#PARKED#3", "ALL#t", item{"Reason": str("r"), "ParkedAtUtc": num(ticks2),
+			"PausedUntilUtc": num("3155378975999999999"), "PausedBy": str("me")}))
+		p.do(store.AskRetry{Bucket: 3, Topic: "t", At: parkingNoon}, store.Done)
+		p.do(store.PauseTopic{Bucket: 3, Seen: parkingNoon + 1, Marker: m}, store.Refused)
+	})},
 	{"rows are counted by pages of a limit and of 1 MB", onLease(func(p parking) {
 		p.store(p.marker(nil), p.aside(p.message(1, nil), strings.Repeat("1e", 16), 1))
 		for i := range int64(5) {

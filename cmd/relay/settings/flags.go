@@ -40,7 +40,7 @@ func (l *Loader) addFlags() {
 			l.addFlag(row.name, row.value, row.doc)
 		}
 	}
-	if l.groups&Brokers != 0 {
+	if l.groups&(Brokers|BrokersIfAny) != 0 {
 		l.flags.Var(&flagValue{kind: "property=value"}, kafkaSetting, kafkaDoc)
 	}
 }

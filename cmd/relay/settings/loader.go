@@ -124,7 +124,7 @@ func (l *Loader) readSettings(environ []string) {
 			if err := row.value.Set(g.Text); err != nil {
 				l.fault(wrong(row.name, g, err))
 			}
-		case row.required != "" && row.group&l.groups != 0:
+		case row.requiredBy&l.groups != 0:
 			l.fault(Fault{Setting: row.name, Detail: fmt.Sprintf(": %s: set --%s, %s, or %s in the file",
 				row.required, row.name, variableName(row.name), row.name)})
 		}

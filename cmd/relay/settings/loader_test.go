@@ -273,3 +273,22 @@ func TestFaultsShowNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// A command that can do without brokers takes them as any other does, and misses
+// nothing without them; what is wrong is wrong all the same.
+func TestBrokersThatNeedNotBeSet(t *testing.T) {
+	groups := settings.Table | settings.BrokersIfAny | settings.Relay
+	l, err := load(t, groups, []string{"--table", "orders"}, nil, "")
+	if err != nil || len(l.Settings.Kafka.Brokers) != 0 {
+		t.Errorf("without brokers: %v, %v", l.Settings.Kafka.Brokers, err)
+	}
+	l, err = load(t, groups, []string{"--table", "orders", "--brokers", "a:1,b:2", "--kafka", "linger.ms=1"}, nil, "")
+	if err != nil || len(l.Settings.Kafka.Brokers) != 2 || l.Settings.Kafka.Properties["linger.ms"] != "1" {
+		t.Errorf("with brokers: %+v, %v", l.Settings.Kafka, err)
+	}
+	for _, wrong := range [][]string{{"--brokers", "kafka:nine"}, {"--kafka", "acks=1"}} {
+		if _, err := load(t, groups, append([]string{"--table", "orders"}, wrong...), nil, ""); err == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}

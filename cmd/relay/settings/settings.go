@@ -46,6 +46,16 @@ const (
 	Admin                       // how a relay shows itself
 	Log                         // what a long-running command logs
 	Simulated                   // what a simulation tries; each is of another group too
+	Picture                     // how a picture of the table is taken; each is of another group too
+	BrokersIfAny                // Brokers, of a command that can do without them
+	Table        Group = 1 << iota // where the outbox is and how it is reached
+	Brokers                        // where Kafka is and how it is reached
+	Relay                          // how a relay works
+	Admin                          // how a relay shows itself
+	Log                            // what a long-running command logs
+	Simulated                      // what a simulation tries; each is of another group too
+	BrokersIfAny                   // Brokers, of a command that can do without them
+	Leases                      // by what leases, and who holds them, are judged; each is of another group too
 )
 
 // setting is one row of the table of settings.
@@ -54,7 +64,9 @@ type setting struct {
 	group    Group
 	value    Value // bound to a field of Settings, which holds the default
 	doc      string
-	required string // why it must be set; empty when it need not be
+	required string // why it must be set, where requiredBy is read; empty when it need not be
+	// requiredBy are the groups that cannot do without it.
+	requiredBy Group
 }
 
 // kafkaSetting is the one setting that is a map: it is set one property at a
@@ -78,7 +90,7 @@ func (s *Settings) table() []setting {
 	c := &s.Relay
 	return []setting{
 		{name: "table", group: Table, value: Text(&c.Table), doc: "name of the DynamoDB table",
-			required: "a table is required"},
+			required: "a table is required", requiredBy: Table},
 		{name: "partition-key", group: Table, value: Text(&c.PartitionKey), doc: "the table's partition key attribute"},
 		{name: "sort-key", group: Table, value: Text(&c.SortKey), doc: "the table's sort key attribute"},
 		{name: "key-prefix", group: Table, value: Text(&c.KeyPrefix), doc: "begins every partition key value"},
@@ -86,8 +98,8 @@ func (s *Settings) table() []setting {
 		{name: "region", group: Table, value: OptionalText(&s.Region), doc: "AWS region; unset: the SDK's chain"},
 		{name: "dynamodb-endpoint", group: Table, value: URL(&s.Endpoint), doc: "address of an emulator; unset: the region's DynamoDB"},
 
-		{name: "brokers", group: Brokers, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
-			required: "at least one broker is required"},
+		{name: "brokers", group: Brokers | BrokersIfAny, value: List(&s.Kafka.Brokers), doc: "Kafka brokers to begin with, comma separated",
+			required: "at least one broker is required", requiredBy: Brokers},
 
 		{name: "mode", group: Relay | Simulated, value: Choice(&c.Mode, []relay.Mode{relay.ModeOrdered, relay.ModeFenced}), doc: "how records are kept in order: ordered, or fenced by transactions"},
 		{name: "transactional-id-prefix", group: Relay, value: Text(&c.TransactionalIDPrefix), doc: "begins the ids of fenced mode; unset: outbox-{region}-{table}-{key-prefix}"},
@@ -100,9 +112,14 @@ func (s *Settings) table() []setting {
 		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
 		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay | Simulated, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-duration", group: Relay | Simulated | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
 		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
+		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
+		{name: "lease-duration", group: Relay | Simulated | Leases, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
+		{name: "max-clock-skew", group: Relay | Simulated | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
 		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
@@ -134,7 +151,7 @@ func (s *Settings) Effective(groups Group) []Shown {
 			shown = append(shown, Shown{row.name, row.value.String()})
 		}
 	}
-	if groups&Brokers == 0 {
+	if groups&(Brokers|BrokersIfAny) == 0 {
 		return shown
 	}
 	for _, property := range slices.Sorted(maps.Keys(s.Kafka.Properties)) {

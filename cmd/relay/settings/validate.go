@@ -33,7 +33,10 @@ func (l *Loader) validate() {
 		}
 		l.fault(Fault{Setting: name, Detail: detail, Origin: l.origins[name]})
 	}
-	if l.groups&Brokers != 0 {
+	if l.groups&(Brokers|BrokersIfAny) != 0 {
+		// Without brokers there is nothing to reach: that is told already where they
+		// are required, and no fault where they are not.
+		already["brokers"] = already["brokers"] || len(l.Settings.Kafka.Brokers) == 0
 		l.validateKafka(already)
 	}
 }

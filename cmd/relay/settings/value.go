@@ -120,8 +120,11 @@ func Duration(field *time.Duration) Value {
 }
 
 // formatDuration leaves out the zero parts that time.Duration would write: 1m,
-// not 1m0s.
+// not 1m0s; and all of one that is not set.
 func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return "" // it is not set
+	}
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -257,6 +260,16 @@ func Address(field *string) Value {
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 			return "", errors.New("its port must be a number from 0 to 65535")
+		}
+		return text, nil
+	}, asIs}
+}
+
+// Account fills the number of an AWS account, 12 digits; leading zeros count.
+func Account(field *string) Value {
+	return parsed[string]{field, "number", func(text string) (string, error) {
+		if len(text) != 12 || strings.Trim(text, "0123456789") != "" {
+			return "", errors.New("must be the 12 digits of an AWS account")
 		}
 		return text, nil
 	}, asIs}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// sampledRows is how many rows of a bucket are looked at, the first ones: those that a
+// relay comes to next. A page of 1 MB may have fewer.
+const sampledRows = 100
+
+// outboxChecks are about what waits, what is set aside, and the counters.
+type outboxChecks struct {
+	app       *app
+	client    *store.Client
+	settings  *settings.Settings
+	sequences sequences
+
+	buckets []bucketSeen // by number
+	fault   error        // why some bucket could not be read
+	uses    map[string]*topicUse
+	now     store.Ticks // when all was read
+}
+
+// bucketSeen is what was found in one bucket.
+type bucketSeen struct {
+	rows      int                 // that were looked at
+	more      bool                // there are others behind them
+	oldest    store.Ticks         // the first row's creation; 0: none waits
+	stamps    map[int]int64       // other bucket counts on rows, each with a row's number
+	malformed error               // why a row blocks the bucket
+	uses      map[string]topicUse // what the rows need of their topics
+	aside     aside
+	standing  standing
+}
+
+// topicUse is what rows need of their topic.
+type topicUse struct {
+	topic     string
+	rows      int
+	oldest    store.Ticks
+	largest   int   // bytes, alone in a request
+	partition int32 // the highest that a row names; -1: none does
+	keyless   int
+	// The row that is the largest, and where it is.
+	bucket   int
+	sequence int64
+}
+
+// with takes another use of the same topic in; that of no rows is any topic's.
+func (u topicUse) with(other topicUse) topicUse {
+	if u.rows == 0 {
+		return other
+	}
+	merged := u
+	if other.largest > u.largest {
+		merged = other
+	}
+	merged.rows, merged.keyless = u.rows+other.rows, u.keyless+other.keyless
+	merged.oldest, merged.partition = min(u.oldest, other.oldest), max(u.partition, other.partition)
+	return merged
+}
+
+func (o *outboxChecks) gather(ctx context.Context) {
+	o.buckets = make([]bucketSeen, o.settings.Relay.BucketCount)
+	var merging sync.Mutex
+	o.uses = map[string]*topicUse{}
+	o.fault = inBuckets(ctx, o.settings, func(ctx context.Context, bucket int) error {
+		seen, err := o.look(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		o.buckets[bucket] = seen
+		merging.Lock()
+		defer merging.Unlock()
+		for topic, use := range seen.uses {
+			if o.uses[topic] == nil {
+				o.uses[topic] = &topicUse{}
+			}
+			*o.uses[topic] = o.uses[topic].with(use)
+		}
+		return nil
+	})
+	o.now = o.app.ticks()
+}
+
+func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, err error) {
+	page, err := ask[store.Fetched](ctx, o.client, store.Fetch{Bucket: bucket, Limit: sampledRows})
+	if err != nil {
+		return seen, err
+	}
+	o.digest(&seen, bucket, page)
+	if seen.aside, err = readMarkers(ctx, o.client, bucket); err != nil {
+		return seen, err
+	}
+	seen.standing, err = o.sequences.read(ctx, bucket)
+	return seen, err
+}
+
+// digest takes from rows what checks need, so that their content need not be kept.
+func (o *outboxChecks) digest(seen *bucketSeen, bucket int, page store.Fetched) {
+	seen.rows, seen.more, seen.malformed = len(page.Rows), page.More, page.Malformed
+	seen.stamps, seen.uses = map[int]int64{}, map[string]topicUse{}
+	c := o.settings.Relay
+	sizes := publisher.Config{MessageIDHeader: c.MessageIDHeader, PositionHeaders: c.PositionHeaders}
+	for i := range page.Rows {
+		row := &page.Rows[i]
+		created := store.Ticks(outbox.Ticks(row.Message.CreatedAt))
+		if seen.oldest == 0 || created < seen.oldest {
+			seen.oldest = created
+		}
+		if row.BucketCount != 0 && row.BucketCount != c.BucketCount {
+			seen.stamps[row.BucketCount] = row.Sequence
+		}
+		use := topicUse{topic: row.Message.Topic, rows: 1, oldest: created, largest: sizes.RequestBytes(bucket, row),
+			partition: -1, bucket: bucket, sequence: row.Sequence}
+		if row.Message.Partition != nil {
+			use.partition = *row.Message.Partition
+		}
+		if row.Message.Key == nil {
+			use.keyless = 1
+		}
+		seen.uses[use.topic] = seen.uses[use.topic].with(use)
+	}
+}
+
+// setAside is how many keys and topics are, as far as is known.
+func (o *outboxChecks) setAside() int {
+	n := 0
+	for _, b := range o.buckets {
+		n += len(b.aside.markers)
+	}
+	return n
+}
+
+// topics are what waiting rows need, by the topics' names.
+func (o *outboxChecks) topics() []topicUse {
+	var uses []topicUse
+	for _, topic := range slices.Sorted(maps.Keys(o.uses)) {
+		uses = append(uses, *o.uses[topic])
+	}
+	return uses
+}
+
+func (o *outboxChecks) judge() []checkDocument {
+	if o.fault != nil {
+		return skippedAll(bucketsCounted(o.settings), notSeen(o.fault), checkBucketCount, checkRows, checkBacklog, checkParked, checkSequence)
+	}
+	found := append(o.stamps(), o.rows()...)
+	found = append(found, o.backlog())
+	found = append(found, o.parked()...)
+	return append(found, o.counters()...)
+}
+
+// numbered are the buckets that something holds for.
+func (o *outboxChecks) numbered(holds func(bucketSeen) bool) []int {
+	var which []int
+	for bucket, seen := range o.buckets {
+		if holds(seen) {
+			which = append(which, bucket)
+		}
+	}
+	return which
+}
+
+// stamps: a row with another bucket count may be in the wrong bucket, so that nobody
+// knows the order of its key. Relays stop at it.
+func (o *outboxChecks) stamps() []checkDocument {
+	rows := 0
+	counts := map[int]bool{}
+	for _, seen := range o.buckets {
+		rows += seen.rows
+		for count := range seen.stamps {
+			counts[count] = true
+		}
+	}
+	if len(counts) == 0 {
+		return []checkDocument{passed(checkBucketCount, counted(rows, "waiting row"), fmt.Sprintf("none is stamped with another bucket count than %d", o.settings.Relay.BucketCount))}
+	}
+	var found []checkDocument
+	for _, count := range slices.Sorted(maps.Keys(counts)) {
+		buckets := o.numbered(func(seen bucketSeen) bool { return seen.stamps[count] != 0 })
+		found = append(found, failed(checkBucketCount, bucketsText(buckets),
+			fmt.Sprintf("rows were written with bucket count %d, the settings here say %d; one is row %d of bucket %d",
+				count, o.settings.Relay.BucketCount, o.buckets[buckets[0]].stamps[count], buckets[0]),
+			"relays stop with exit code 3 at such a row: give all writers and relays the bucket count that the table was begun with; it can be changed only while the outbox is empty"))
+	}
+	return found
+}
+
+func (o *outboxChecks) rows() []checkDocument {
+	all := o.numbered(func(bucketSeen) bool { return true })
+	return eachOf(checkRows, "bucket", "each of the first rows can be read", all, func(bucket int) *checkDocument {
+		seen := o.buckets[bucket]
+		if seen.malformed == nil {
+			return nil
+		}
+		advice := "repair the item; its bucket goes on by itself"
+		var item *outbox.ItemError
+		if errors.As(seen.malformed, &item) {
+			if sequence, err := outbox.ParseSequence(item.SortKey); err == nil {
+				advice = fmt.Sprintf("repair the item, or set it aside: relay message park --bucket %d --sequence %d", bucket, sequence)
+			}
+		}
+		document := failed(checkRows, bucketsText([]int{bucket}), "a row that cannot be read blocks it: "+seen.malformed.Error(), advice)
+		return &document
+	})
+}
+
+// lateInLeases is the age, in lease durations, from which a row has waited for longer
+// than any takeover explains.
+const lateInLeases = 10
+
+// age is that of the oldest row that waits, as far as is known; 0: none does.
+func (o *outboxChecks) age() time.Duration {
+	oldest := o.now
+	for _, seen := range o.buckets {
+		if seen.oldest != 0 {
+			oldest = min(oldest, seen.oldest)
+		}
+	}
+	return o.now.Sub(oldest)
+}
+
+// late tells whether a row has waited for too long.
+func (o *outboxChecks) late() bool { return o.age() > lateInLeases*o.settings.Relay.LeaseDuration }
+
+func (o *outboxChecks) backlog() checkDocument {
+	buckets := o.numbered(func(seen bucketSeen) bool { return seen.rows > 0 || seen.malformed != nil })
+	if len(buckets) == 0 {
+		return passed(checkBacklog, bucketsCounted(o.settings), "nothing waits")
+	}
+	rows, more := 0, ""
+	for _, seen := range o.buckets {
+		rows += seen.rows
+		if seen.more {
+			more = "at least "
+		}
+	}
+	found := fmt.Sprintf("%s%s waiting, the oldest for %s", more, counted(rows, "message"), ageText(o.age()))
+	if o.late() {
+		return warned(checkBacklog, bucketsText(buckets), found,
+			"see what is wrong with relays, leases, pauses, rows and topics here, and the relays' logs for bucket.blocked, publish.failed and record.rejected; if nothing is, they need time or more buckets")
+	}
+	return passed(checkBacklog, bucketsText(buckets), found)
+}
+
+func (o *outboxChecks) parked() []checkDocument {
+	var markers []asideMarker
+	var unreadable []error
+	for _, seen := range o.buckets {
+		markers = append(markers, seen.aside.markers...)
+		unreadable = append(unreadable, seen.aside.unreadable...)
+	}
+	var found []checkDocument
+	if len(unreadable) > 0 {
+		found = append(found, failed(checkParked, counted(len(unreadable), "marker"), "cannot be read, the first: "+unreadable[0].Error(),
+			"repair the item: as long as it cannot be read, nobody knows what is set aside"))
+	}
+	if len(markers) == 0 {
+		return append(found, passed(checkParked, bucketsCounted(o.settings), "nothing is set aside"))
+	}
+	keys, oldest := 0, markers[0]
+	topics := map[string]bool{}
+	for _, m := range markers {
+		if m.KeyID != "" {
+			keys++
+		} else {
+			topics[m.Topic] = true
+		}
+		if m.ParkedAt < oldest.ParkedAt {
+			oldest = m
+		}
+	}
+	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"),
+		fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given")),
+		"their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"))
+}
+
+func (o *outboxChecks) counters() []checkDocument {
+	all := o.numbered(func(bucketSeen) bool { return true })
+	return eachOf(checkSequence, "bucket", "each counter is at or beyond its rows", all, func(bucket int) *checkDocument {
+		if document := o.sequences.judge(o.buckets[bucket].standing); document.Status != statusOK {
+			return &document
+		}
+		return nil
+	})
+}

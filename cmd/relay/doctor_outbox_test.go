@@ -1,0 +1,95 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/uuid"
+
+	"github.com/bucketbrigade/relay/outbox"
+)
+
+// waitsSince puts a row behind the others of bucket 3, created some time before noon,
+// and what else it is.
+func (c *console) waitsSince(t *testing.T, age time.Duration, m outbox.Message) {
+	t.Helper()
+	if m.ID == uuid.Nil {
+		m.ID = uuid.New()
+	}
+	m.CreatedAt = noon.Add(-age)
+	sequence := c.counter(t) + 1
+	c.put(t, schema.EncodeMessage(m, 3, sequence))
+	c.setCounter(t, sequence)
+}
+
+// marker sets a topic aside in a bucket.
+func (c *console) marker(t *testing.T, bucket int, topic, reason string, age time.Duration) {
+	t.Helper()
+	item := schema.Key(schema.ParkedKey(bucket), outbox.ParkedTopicSortKey(topic))
+	item[outbox.AttrReason], item[outbox.AttrParkedAtUtc] = words(reason), before(age)
+	c.put(t, item)
+}
+
+func TestDoctorOnRowsThatAreStuck(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		change     func(t *testing.T, c *console)
+		id, status string
+		texts      []string
+	}{
+		{"another bucket count", func(t *testing.T, c *console) {
+			sixteen := outbox.Schema{Table: "orders", BucketCount: 16}
+			c.put(t, sixteen.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7))
+			c.setCounter(t, 7)
+		}, checkBucketCount, statusFailure, []string{"bucket 3", "bucket count 16, the settings here say 8", "row 7 of bucket 3", "exit code 3"}},
+		{"no stamp, as the peer may write", func(t *testing.T, c *console) {
+			item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
+			delete(item, outbox.AttrBucketCount)
+			c.put(t, item)
+			c.setCounter(t, 7)
+		}, checkBucketCount, statusOK, []string{"1 waiting row"}},
+		{"a row that cannot be read", func(t *testing.T, c *console) {
+			item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
+			item[outbox.AttrTopic] = &types.AttributeValueMemberN{Value: "1"}
+			c.put(t, item)
+		}, checkRows, statusFailure, []string{"bucket 3", "attribute Topic", "relay message park --bucket 3 --sequence 7"}},
+		{"rows that have waited", func(t *testing.T, c *console) {
+			c.waitsSince(t, 2*time.Hour, outbox.Message{Topic: "placed"})
+			c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"})
+		}, checkBacklog, statusWarning, []string{"bucket 3", "2 messages waiting, the oldest for 2h", "bucket.blocked"}},
+		{"rows that have just come", func(t *testing.T, c *console) { c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"}) },
+			checkBacklog, statusOK, []string{"1 message waiting, the oldest for 1s"}},
+		{"more rows than are looked at", func(t *testing.T, c *console) {
+			for range sampledRows + 1 {
+				c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"})
+			}
+		}, checkBacklog, statusOK, []string{"at least 100 messages"}},
+		{"a topic set aside", func(t *testing.T, c *console) {
+			c.marker(t, 3, "placed", "mistyped", 3*time.Hour)
+			c.marker(t, 4, "placed", "mistyped", time.Hour)
+		}, checkParked, statusWarning, []string{"0 keys and 1 topic", "for 3h: mistyped", "relay parked list"}},
+		{"a marker that cannot be read", func(t *testing.T, c *console) {
+			c.put(t, schema.Key(schema.ParkedKey(3), outbox.ParkedTopicSortKey("placed")))
+		}, checkParked, statusFailure, []string{"1 marker", "ParkedAtUtc", "repair"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := settled(t)
+			test.change(t, c)
+			c.examine(t).wants(t, test.id, test.status, test.texts...)
+		})
+	}
+}
+
+// What is printed for people says all that is wrong and what to do, in 100 columns.
+func TestDoctorPrintsForPeople(t *testing.T) {
+	c := settled(t)
+	c.lease(t, 5, "ghost", nil)
+	c.waitsSince(t, 2*time.Hour, outbox.Message{Topic: "placed"})
+	c.setCounter(t, 0)
+	got := c.run("doctor", "--table", "orders")
+	if got.code != exitFailed {
+		t.Errorf("%+v", got)
+	}
+	golden(t, "doctor.txt", got.stdout)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// leaseRelease frees the lease of a relay that is gone.
+type leaseRelease struct {
+	app     *app
+	bucket  int
+	consent consent
+	output  format
+}
+
+func newLeaseRelease(a *app) *cobra.Command {
+	c := &leaseRelease{app: a}
+	return a.command(spec{
+		use:   "release --bucket N",
+		short: "Frees the lease of a bucket whose owner is gone",
+		long: "Frees the lease of a bucket whose owner is gone, so that a relay claims it in its next round: a lease\n" +
+			"that has lapsed, or one whose owner has stopped, or was not seen for a lease duration. Any other is\n" +
+			"refused: stop its owner instead, which hands over by itself. The lease is freed only if it still is\n" +
+			"the one that was read. Relays claim a lapsed lease without this command; what it is for is an owner\n" +
+			"that ended and left leases which are still to run.",
+		example: "  relay lease release --table orders --bucket 3",
+		groups:  settings.Table | settings.Leases,
+		arguments: append([]settings.Argument{
+			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, from 0", Required: "say which bucket"},
+			outputArgument(&c.output),
+		}, consentArguments(&c.consent)...),
+		run: c.run,
+	})
+}
+
+func (c *leaseRelease) run(ctx context.Context, loaded *settings.Loader) error {
+	s := &loaded.Settings
+	if err := checkBucket(s, c.bucket); err != nil {
+		return err
+	}
+	client, err := c.app.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	found, err := c.app.readLeases(ctx, client, s)
+	if err != nil {
+		return advised(err, s)
+	}
+	d, err := c.change(s, found)
+	if err != nil {
+		return err
+	}
+	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+// change frees the lease, unless its owner lives (protocol.md section 7).
+func (c *leaseRelease) change(s *settings.Settings, found leases) (change, error) {
+	lease := found.byBucket[c.bucket]
+	owner := found.stateOfRelay(lease.Owner, s.Relay.LeaseDuration)
+	var d change
+	switch found.stateOf(lease) {
+	case leaseUnreadable:
+		return d, fmt.Errorf("the lease of bucket %d cannot be read, and is nobody's to free: repair the item: %w", c.bucket, found.unreadableFault())
+	case leaseFree:
+		return d, nil
+	case leaseLapsed:
+		d.facts = append(d.facts, fmt.Sprintf("the lease of bucket %d has lapsed %s ago; its owner %s is %s",
+			c.bucket, found.age(lease.Expires), legible(lease.Owner), owner))
+	default:
+		if owner == relayActive {
+			return d, fmt.Errorf("bucket %d is owned by relay %s, which was seen %s ago and holds it: stop that relay, and it hands over by itself, or use relay pause",
+				c.bucket, legible(lease.Owner), found.age(found.relays[lease.Owner].LastSeen))
+		}
+		d.facts = append(d.facts,
+			fmt.Sprintf("the lease of bucket %d runs for another %s; its owner %s is %s",
+				c.bucket, ageText(lease.Expires.Sub(found.now)), legible(lease.Owner), owner),
+			"make sure that its process has ended: one that still works would publish beside the next owner")
+	}
+	if fact := found.clockFact(); fact != "" {
+		d.facts = append(d.facts, fact)
+	}
+	d.question = fmt.Sprintf("free the lease of bucket %d, held by %s", c.bucket, legible(lease.Owner))
+	d.requests = []store.Request{store.Release{Bucket: c.bucket, Relay: lease.Owner, Seen: lease.Expires, Now: found.now}}
+	return d, nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// paused is what a command pauses or resumes: one bucket, one topic, or all buckets.
+type paused struct {
+	bucket int
+	topic  string
+	all    bool
+
+	ofBucket, ofTopic bool // which was given
+}
+
+func pausedArguments(p *paused) []settings.Argument {
+	return []settings.Argument{
+		{Name: "bucket", Value: settings.Index(&p.bucket), Doc: "one bucket, from 0"},
+		{Name: "topic", Value: settings.Text(&p.topic), Doc: "one topic, in every bucket"},
+		{Name: "all", Value: settings.Switch(&p.all), Doc: "every bucket"},
+	}
+}
+
+func (p *paused) check(positional []string, given func(string) bool) []settings.Fault {
+	faults := noPositional(positional, given)
+	p.ofBucket, p.ofTopic = given("bucket"), given("topic")
+	forms := 0
+	for _, isGiven := range []bool{p.ofBucket, p.ofTopic, given("all")} {
+		if isGiven {
+			forms++
+		}
+	}
+	if forms != 1 {
+		faults = append(faults, settings.Fault{Setting: "--bucket", Detail: ": give --bucket, --topic or --all, one of the three"})
+	}
+	return faults
+}
+
+// checkTable finds what is wrong with it for these settings.
+func (p *paused) checkTable(s *settings.Settings) error {
+	switch {
+	case p.ofBucket:
+		return checkBucket(s, p.bucket)
+	case p.ofTopic:
+		return checkTopic(p.topic)
+	case !p.all:
+		return usageErrorf("--all %v: give --bucket, --topic or --all", p.all)
+	}
+	return nil
+}
+
+// buckets are those that are meant, ascending.
+func (p *paused) buckets(count int) []int {
+	if p.ofBucket {
+		return []int{p.bucket}
+	}
+	all := make([]int, count)
+	for b := range all {
+		all[b] = b
+	}
+	return all
+}
+
+// pauseBuckets stops the delivery of buckets or of a topic for a while.
+type pauseBuckets struct {
+	app *app
+	paused
+	reason  string
+	length  time.Duration // 0: without an end
+	by      string
+	consent consent
+	output  format
+}
+
+// maxNote is how many characters who and why may have: every relay reads them in every
+// round, with the lease that they stand on.
+const maxNote = 200
+
+func newPause(a *app) *cobra.Command {
+	c := &pauseBuckets{app: a}
+	return a.command(spec{
+		use:   "pause --bucket N | --topic TOPIC | --all --reason REASON [--for DURATION]",
+		short: "Stops the delivery of a bucket, a topic or all, for a while or until it is resumed",
+		long: "Stops the delivery of one bucket, of one topic, or of all buckets, until relay resume, or for as long\n" +
+			"as --for says. It is written in the table: it holds for whoever owns a bucket, now and later, and\n" +
+			"across restarts. Relays learn of it within a lease renew interval. A paused bucket stays with its\n" +
+			"owner, and its messages wait in their order; writers go on. What was published and not removed yet\n" +
+			"is published again after the pause. The rows of a paused topic are set aside as they come, so that\n" +
+			"other topics pass. A pause that is on gets another end, and another reason, by a second one.",
+		example: "  relay pause --table orders --all --reason 'cluster upgrade' --for 1h\n" +
+			"  relay pause --table orders --topic orders.placed --reason 'consumer is broken, see #4711'",
+		groups: settings.Table | settings.Leases,
+		arguments: append(append(pausedArguments(&c.paused),
+			settings.Argument{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown wherever the pause is, so no content",
+				Required: "say why: whoever finds the pause must know"},
+			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until it is resumed"},
+			settings.Argument{Name: "by", Value: settings.Text(&c.by), Doc: "who asks; not given: user@host"},
+			outputArgument(&c.output)), consentArguments(&c.consent)...),
+		check: c.check,
+		run:   c.run,
+	})
+}
+
+func (c *pauseBuckets) run(ctx context.Context, loaded *settings.Loader) error {
+	s := &loaded.Settings
+	if c.by == "" {
+		c.by = c.app.whoAsks()
+	}
+	if err := c.checkNotes(s); err != nil {
+		return err
+	}
+	client, err := c.app.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	found, err := c.app.readLeases(ctx, client, s)
+	if err != nil {
+		return advised(err, s)
+	}
+	until := store.NoEnd
+	if c.length > 0 {
+		until = min(until, found.now.Add(c.length))
+	}
+	d := c.bucketChange(found, until)
+	if c.ofTopic {
+		if d, err = c.topicChange(ctx, client, s, found, until); err != nil {
+			return advised(err, s)
+		}
+	}
+	if fact := found.clockFact(); fact != "" {
+		d.facts = append([]string{fact}, d.facts...)
+	}
+	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+func (c *pauseBuckets) checkNotes(s *settings.Settings) error {
+	if err := c.checkTable(s); err != nil {
+		return err
+	}
+	for _, note := range []struct{ flag, text string }{{"reason", c.reason}, {"by", c.by}} {
+		if strings.TrimSpace(note.text) == "" || utf8.RuneCountInString(note.text) > maxNote || legible(note.text) != note.text {
+			return usageErrorf("--%s %q: must not be blank, have %d characters at most, and all of them printable", note.flag, note.text, maxNote)
+		}
+	}
+	return nil
+}
+
+// bucketChange pauses buckets. Nobody is rung for: owners read their leases every round.
+func (c *pauseBuckets) bucketChange(found leases, until store.Ticks) change {
+	d := change{question: fmt.Sprintf("pause all %s, %s", counted(len(found.byBucket), "bucket"), endText(until))}
+	if c.ofBucket {
+		d.question = fmt.Sprintf("pause bucket %d, %s", c.bucket, endText(until))
+	}
+	for _, b := range c.buckets(len(found.byBucket)) {
+		lease := found.byBucket[b]
+		if found.isPaused(lease) {
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d is paused already, %s", b, pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)))
+		}
+		d.requests = append(d.requests, store.Pause{Bucket: b, Seen: lease.PausedUntil, Until: until, By: c.by, Reason: c.reason})
+	}
+	return d
+}
+
+// topicChange sets the topic aside in every bucket, with an end. Each owner is told as
+// soon as its bucket is done. A topic that is being delivered again is left alone: its
+// rows are on their way, and the end of that would end the pause, too.
+func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s *settings.Settings, found leases, until store.Ticks) (change, error) {
+	aside, err := readAside(ctx, client, s)
+	if err != nil {
+		return change{}, err
+	}
+	d := change{question: fmt.Sprintf("pause topic %s in %s, %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"), endText(until))}
+	before := map[int]store.Marker{}
+	for _, m := range aside.markers {
+		if m.KeyID == "" && m.Topic == c.topic {
+			before[m.bucket] = m.Marker
+		}
+	}
+	for b := range s.Relay.BucketCount {
+		m, is := before[b]
+		switch {
+		case is && m.RetryAt != 0:
+			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, since %s: pause it when relay parked list does not show it any more",
+				legible(c.topic), b, found.age(m.RetryAt))
+		case is && m.PausedUntil != 0:
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is paused already, %s", b, pauseFact(m.PausedUntil, m.PausedBy, m.Reason)))
+		case is:
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is set aside already, since %s: %s", b, found.age(m.ParkedAt), legible(m.Reason)))
+		}
+		d.requests = append(d.requests,
+			store.PauseTopic{Bucket: b, Seen: m.ParkedAt, Marker: store.Marker{
+				Topic: c.topic, Reason: c.reason, ParkedAt: max(found.now, m.ParkedAt+1), PausedUntil: until, PausedBy: c.by,
+			}},
+			store.Ring{Bucket: b, At: c.app.ticks()})
+	}
+	return d, nil
+}

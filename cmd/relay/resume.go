@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// resume ends pauses.
+type resume struct {
+	app *app
+	paused
+	consent consent
+	output  format
+}
+
+func newResume(a *app) *cobra.Command {
+	c := &resume{app: a}
+	return a.command(spec{
+		use:   "resume --bucket N | --topic TOPIC | --all",
+		short: "Lets a paused bucket or topic, or all paused buckets, go on",
+		long: "Lets one bucket, one topic, or all buckets go on that are paused. Relays learn of it within a lease\n" +
+			"renew interval, and deliver what has gathered, in its order. --all leaves topics alone that are\n" +
+			"paused by themselves: relay parked list shows them.",
+		example: "  relay resume --table orders --all\n" +
+			"  relay resume --table orders --topic orders.placed",
+		groups:    settings.Table | settings.Leases,
+		arguments: append(append(pausedArguments(&c.paused), outputArgument(&c.output)), consentArguments(&c.consent)...),
+		check:     c.check,
+		run:       c.run,
+	})
+}
+
+func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
+	s := &loaded.Settings
+	if err := c.checkTable(s); err != nil {
+		return err
+	}
+	client, err := c.app.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	var d change
+	if c.ofTopic {
+		d, err = c.topicChange(ctx, client, s)
+	} else {
+		d, err = c.bucketChange(ctx, client, s)
+	}
+	if err != nil {
+		return advised(err, s)
+	}
+	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+// bucketChange ends the pauses of the buckets that have one. What is left of one that is
+// over goes with them.
+func (c *resume) bucketChange(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
+	found, err := c.app.readLeases(ctx, client, s)
+	if err != nil {
+		return change{}, err
+	}
+	var d change
+	on := 0
+	for _, b := range c.buckets(len(found.byBucket)) {
+		lease := found.byBucket[b]
+		if lease.PausedUntil == 0 {
+			continue
+		}
+		if found.isPaused(lease) {
+			on++
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d is paused %s", b, pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)))
+		} else {
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d was paused until %s ago", b, found.age(lease.PausedUntil)))
+		}
+		d.requests = append(d.requests, store.Resume{Bucket: b, Seen: lease.PausedUntil})
+	}
+	d.question = fmt.Sprintf("let %s go on", counted(on, "paused bucket"))
+	return d, nil
+}
+
+// topicChange asks for the retry of the topic, which is what resumes it.
+func (c *resume) topicChange(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
+	found, err := readAside(ctx, client, s)
+	if err != nil {
+		return change{}, err
+	}
+	at := c.app.ticks()
+	var d change
+	for _, m := range found.markers {
+		if m.KeyID != "" || m.Topic != c.topic {
+			continue
+		}
+		fact := "is set aside: " + legible(m.Reason)
+		if m.PausedUntil != 0 {
+			fact = "is paused " + pauseFact(m.PausedUntil, m.PausedBy, m.Reason)
+		}
+		d.facts = append(d.facts, fmt.Sprintf("topic %s %s in bucket %d", legible(m.Topic), fact, m.bucket))
+		d.requests = append(d.requests, store.AskRetry{Bucket: m.bucket, Topic: m.Topic, At: at}, store.Ring{Bucket: m.bucket, At: at})
+	}
+	if len(d.requests) == 0 {
+		return d, errors.Join(fmt.Errorf("topic %s is neither paused nor set aside", legible(c.topic)), found.unreadableFault())
+	}
+	d.facts = slices.Compact(d.facts)
+	d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(d.requests)/2, "bucket"))
+	return d, nil
+}
