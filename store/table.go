@@ -74,15 +74,11 @@ func KeysOf(table *types.TableDescription, schema outbox.Schema) (found, wanted 
 	return describeKeys(table.KeySchema, table.AttributeDefinitions), describeKeys(input.KeySchema, input.AttributeDefinitions)
 }
 
-func checkKeys(schema outbox.Schema, table *types.TableDescription) error {
-	found, wanted := KeysOf(table, schema)
-	if found == wanted {
 // CheckKeys compares a table's keys with the schema's: ErrInvalid, with both, when they
 // differ.
 func CheckKeys(schema outbox.Schema, table *types.TableDescription) error {
-	wanted := CreateTableInput(schema)
-	if describeKeys(table.KeySchema, table.AttributeDefinitions) ==
-		describeKeys(wanted.KeySchema, wanted.AttributeDefinitions) {
+	found, wanted := KeysOf(table, schema)
+	if found == wanted {
 		return nil
 	}
 	return fmt.Errorf("table %s: %w: it has %s, the settings say %s", schema.Table, ErrInvalid, found, wanted)

@@ -105,11 +105,9 @@ func (a *app) variable(name string) string {
 
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a), newSimulate(a), newDoctor(a),
+		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newDoctor(a),
 		a.group("table", "Sets up the table, shows it, and prints its definitions",
 			newTableCreate(a), newTableShow(a), newTableCloudFormation(a), newTableTerraform(a), newTableIAM(a)),
-		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newDoctor(a),
-		a.group("table", "Sets up the table", newTableCreate(a)),
 		a.group("message", "Looks at waiting messages, adds one, sets some aside",
 			newMessageEnqueue(a), newMessageList(a), newMessagePark(a)),
 		a.group("parked", "Looks at what was set aside, delivers it after all, or discards it",

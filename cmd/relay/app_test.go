@@ -78,12 +78,11 @@ func (c *console) runWith(stdin string, environ []string, args ...string) outcom
 			if c.tables != nil {
 				tables = c.tables
 			}
-			return clients{messages: api, coordination: api, tables: tables, region: c.region}, nil
 			describe := c.describe
 			if describe == nil {
 				describe = &setUp{DB: c.table}
 			}
-			return clients{messages: api, coordination: api, tables: c.table, describe: describe}, nil
+			return clients{messages: api, coordination: api, tables: tables, describe: describe, region: c.region}, nil
 		},
 	}
 	if c.now != nil {

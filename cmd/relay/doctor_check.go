@@ -166,11 +166,3 @@ func listed(texts []string, most int) string {
 	}
 	return strings.Join(texts, ", ")
 }
-
-// bucketsText names buckets: "bucket 3", "buckets 1, 3-5".
-func bucketsText(ascending []int) string {
-	if len(ascending) == 1 {
-		return fmt.Sprintf("bucket %d", ascending[0])
-	}
-	return "buckets " + numbers(ascending)
-}

@@ -32,8 +32,8 @@ func (c *console) record(t *testing.T, id string, attributes map[string]types.At
 	c.put(t, item)
 }
 
-// lease puts a bucket's lease; likewise.
-func (c *console) lease(t *testing.T, bucket int, owner string, attributes map[string]types.AttributeValue) {
+// ownLease puts a bucket's lease; likewise.
+func (c *console) ownLease(t *testing.T, bucket int, owner string, attributes map[string]types.AttributeValue) {
 	t.Helper()
 	item := schema.Key(schema.CoordinationKey(), outbox.LeaseSortKey(bucket))
 	item[outbox.AttrOwner], item[outbox.AttrExpiresAtUtc] = words(owner), before(-26*time.Second)
@@ -51,7 +51,7 @@ func settled(t *testing.T) *console {
 	for i, id := range []string{"A", "B"} {
 		c.record(t, id, nil)
 		for bucket := 4 * i; bucket < 4*i+4; bucket++ {
-			c.lease(t, bucket, id, nil)
+			c.ownLease(t, bucket, id, nil)
 		}
 	}
 	return c
@@ -79,7 +79,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		id, status string
 		texts      []string
 	}{
-		{"a lease of nobody", func(t *testing.T, c *console) { c.lease(t, 5, "ghost", nil) }, nil,
+		{"a lease of nobody", func(t *testing.T, c *console) { c.ownLease(t, 5, "ghost", nil) }, nil,
 			checkLeases, statusWarning, []string{"bucket 5", "ghost, which has no record", "relay lease release"}},
 		{"leases of a silent one", func(t *testing.T, c *console) {
 			c.record(t, "B", attributes{"LastSeenUtc": before(45 * time.Second)})
@@ -88,15 +88,15 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.record(t, "B", attributes{"StoppedAtUtc": before(4 * time.Second)})
 		}, nil, checkLeases, statusWarning, []string{"buckets 4-7", "B, which has stopped"}},
 		{"a free bucket for long", func(t *testing.T, c *console) {
-			c.lease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": before(5 * time.Minute)})
+			c.ownLease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": before(5 * time.Minute)})
 		}, nil, checkLeases, statusFailure, []string{"bucket 2", "no owner for more than 1m30s", "clock.skewed"}},
 		{"a bucket that was never leased", func(t *testing.T, c *console) {
-			c.lease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": nil})
+			c.ownLease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": nil})
 		}, nil, checkLeases, statusWarning, []string{"bucket 2", "no owner yet"}},
 		{"a lease that cannot be read", func(t *testing.T, c *console) {
-			c.lease(t, 2, "A", attributes{"ExpiresAtUtc": words("soon")})
+			c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": words("soon")})
 		}, nil, checkCoordination, statusFailure, []string{"LEASE#0000000002", "ExpiresAtUtc", "put right"}},
-		{"leases of more buckets", func(t *testing.T, c *console) { c.lease(t, 8, "A", nil); c.lease(t, 9, "A", nil) }, nil,
+		{"leases of more buckets", func(t *testing.T, c *console) { c.ownLease(t, 8, "A", nil); c.ownLease(t, 9, "A", nil) }, nil,
 			checkBucketCount, statusFailure, []string{"leases of buckets 8-9", "have 8 buckets", "same bucket-count"}},
 		{"one that ended without a release", func(t *testing.T, c *console) {
 			c.record(t, "C", attributes{"LastSeenUtc": before(3 * time.Minute)})
@@ -125,7 +125,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		{"another mode", func(*testing.T, *console) {}, []string{"--mode", "fenced"},
 			checkModes, statusWarning, []string{"2 ordered, the settings here say fenced"}},
 		{"another lease duration", func(t *testing.T, c *console) {
-			c.lease(t, 4, "B", attributes{"ExpiresAtUtc": before(-86 * time.Second)})
+			c.ownLease(t, 4, "B", attributes{"ExpiresAtUtc": before(-86 * time.Second)})
 		}, nil, checkDurations, statusWarning, []string{"B 1m30s", "say 30s", "same lease-duration"}},
 		{"a heartbeat from the future", func(t *testing.T, c *console) {
 			c.record(t, "B", attributes{"LastSeenUtc": before(-6 * time.Second)})
@@ -133,14 +133,14 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		{"paused without an end", func(t *testing.T, c *console) {
 			endless := &types.AttributeValueMemberN{Value: strconv.FormatInt(outbox.MaxTicks, 10)}
 			for _, bucket := range []int{1, 2} {
-				c.lease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": words("ops@desk"), "PauseReason": words("migration")})
+				c.ownLease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": words("ops@desk"), "PauseReason": words("migration")})
 			}
 		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "without an end by ops@desk: migration", "relay resume --bucket 1"}},
 		{"paused for a while", func(t *testing.T, c *console) {
-			c.lease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
+			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
 		}, nil, checkPauses, statusWarning, []string{"bucket 1", "until 2026-03-01T13:00:00Z"}},
 		{"a pause that has ended", func(t *testing.T, c *console) {
-			c.lease(t, 1, "A", attributes{"PausedUntilUtc": before(time.Hour)})
+			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(time.Hour)})
 		}, nil, checkPauses, statusOK, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 // What is printed for people says all that is wrong and what to do, in 100 columns.
 func TestDoctorPrintsForPeople(t *testing.T) {
 	c := settled(t)
-	c.lease(t, 5, "ghost", nil)
+	c.ownLease(t, 5, "ghost", nil)
 	c.waitsSince(t, 2*time.Hour, outbox.Message{Topic: "placed"})
 	c.setCounter(t, 0)
 	got := c.run("doctor", "--table", "orders")

@@ -102,7 +102,7 @@ func (t *tableChecks) billing() checkDocument {
 	if t.table.BillingModeSummary != nil && t.table.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
 		if limit := t.table.OnDemandThroughput; limit != nil && max(aws.ToInt64(limit.MaxReadRequestUnits), aws.ToInt64(limit.MaxWriteRequestUnits)) > 0 {
 			return warned(checkBilling, t.subject(), fmt.Sprintf("is billed on demand, with a limit of %s read and %s write units a second",
-				limitText(limit.MaxReadRequestUnits), limitText(limit.MaxWriteRequestUnits)),
+				unitsLimit(limit.MaxReadRequestUnits), unitsLimit(limit.MaxWriteRequestUnits)),
 				"at the limit relays are throttled: keep it above what a catch-up after an outage needs")
 		}
 		return passed(checkBilling, t.subject(), "is billed on demand")
@@ -119,7 +119,7 @@ func (t *tableChecks) billing() checkDocument {
 	return warned(checkBilling, t.subject(), found, "let it scale by itself, or bill on demand: a backlog of an hour is read and deleted at once")
 }
 
-func limitText(units *int64) string {
+func unitsLimit(units *int64) string {
 	if n := aws.ToInt64(units); n > 0 {
 		return fmt.Sprint(n)
 	}

@@ -71,7 +71,7 @@ func TestLeaseReleaseFreesWhatNobodyHolds(t *testing.T) {
 		if got.code != exitDone || !strings.Contains(got.stderr, fact) || !strings.HasPrefix(got.stdout, "done: free the lease of bucket "+bucket) {
 			t.Errorf("%s: %+v", bucket, got)
 		}
-		lease := c.lease(t, int(bucket[0]-'0'))
+		lease := c.leaseOf(t, int(bucket[0]-'0'))
 		if lease.Owner != "" || lease.Expires != ago(0) || lease.Claim == 0 {
 			t.Errorf("%s: got %+v", bucket, lease)
 		}
@@ -81,18 +81,18 @@ func TestLeaseReleaseFreesWhatNobodyHolds(t *testing.T) {
 func TestLeaseReleaseLeavesALivingOwnerAlone(t *testing.T) {
 	c := leasesExample(t)
 	got := c.run("lease", "release", "--table", "orders", "--bucket=0", "--yes")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "relay active, which was seen 4s ago") || c.lease(t, 0).Owner != "active" {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "relay active, which was seen 4s ago") || c.leaseOf(t, 0).Owner != "active" {
 		t.Errorf("%+v", got)
 	}
 	// By its own lease duration it is silent: the settings decide, as for relays.
 	got = c.run("lease", "release", "--table", "orders", "--bucket=0", "--lease-duration=3s", "--dry-run")
-	if got.code != exitDone || !strings.Contains(got.stdout, "release of OUTBOX#COORDINATION LEASE#0000000000") || c.lease(t, 0).Owner != "active" {
+	if got.code != exitDone || !strings.Contains(got.stdout, "release of OUTBOX#COORDINATION LEASE#0000000000") || c.leaseOf(t, 0).Owner != "active" {
 		t.Errorf("%+v", got)
 	}
 	if got = c.run("lease", "release", "--table", "orders", "--bucket=7", "--yes"); got.code != exitDone || got.stdout != "there is nothing to do\n" {
 		t.Errorf("%+v", got)
 	}
-	if got = c.runWith("n\n", nil, "lease", "release", "--table", "orders", "--bucket=2"); got.code != exitFailed || c.lease(t, 2).Owner != "silent" {
+	if got = c.runWith("n\n", nil, "lease", "release", "--table", "orders", "--bucket=2"); got.code != exitFailed || c.leaseOf(t, 2).Owner != "silent" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -107,7 +107,7 @@ func TestLeaseReleaseComesTooLate(t *testing.T) {
 		}}
 	}
 	got := c.run("lease", "release", "--table", "orders", "--bucket=3", "--yes")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "has renewed it meanwhile") || c.lease(t, 3).Owner != "silent" {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "has renewed it meanwhile") || c.leaseOf(t, 3).Owner != "silent" {
 		t.Errorf("%+v", got)
 	}
 	c.through = func(api store.API) store.API {
@@ -116,7 +116,7 @@ func TestLeaseReleaseComesTooLate(t *testing.T) {
 		}}
 	}
 	got = c.run("lease", "release", "--table", "orders", "--bucket=2", "--yes")
-	if got.code != exitDone || !strings.HasPrefix(got.stdout, "already: free the lease of bucket 2") || c.lease(t, 2).Owner != "active" {
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, "already: free the lease of bucket 2") || c.leaseOf(t, 2).Owner != "active" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 func inFuture(d time.Duration) store.Ticks { return ago(-d) }
 
-// lease is the lease of a bucket as it stands.
-func (c *console) lease(t *testing.T, bucket int) store.Lease {
+// leaseOf is the lease of a bucket as it stands.
+func (c *console) leaseOf(t *testing.T, bucket int) store.Lease {
 	t.Helper()
 	for _, l := range c.do(t, store.ReadCoordination{}).Result.(store.CoordinationPage).Leases {
 		if l.Bucket == bucket {
@@ -37,7 +37,7 @@ func TestPauseOfABucket(t *testing.T) {
 	}
 	want := store.Lease{Bucket: 3, Owner: "a", Incarnation: "a1", Claim: 1, Expires: inFuture(time.Minute),
 		PausedUntil: inFuture(90 * time.Minute), PausedBy: "ann", PauseReason: "migration"}
-	if is := c.lease(t, 3); is != want {
+	if is := c.leaseOf(t, 3); is != want {
 		t.Errorf("got %+v", is)
 	}
 	if len(c.rung(t)) != 0 {
@@ -49,7 +49,7 @@ func TestPauseOfABucket(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	want.PausedUntil, want.PausedBy, want.PauseReason = 0, "", ""
-	if is := c.lease(t, 3); is != want {
+	if is := c.leaseOf(t, 3); is != want {
 		t.Errorf("got %+v", is)
 	}
 	if got = c.run("resume", "--table", "orders", "--bucket=3", "--yes"); got.code != exitDone || got.stdout != "there is nothing to do\n" {
@@ -65,11 +65,11 @@ func TestPauseOfAllBuckets(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for b := range 3 {
-		if is := c.lease(t, b); is.PausedUntil != store.NoEnd || !strings.HasPrefix(is.PausedBy, "ann@") || is.PauseReason != "upgrade" || is.Owner != "" {
+		if is := c.leaseOf(t, b); is.PausedUntil != store.NoEnd || !strings.HasPrefix(is.PausedBy, "ann@") || is.PauseReason != "upgrade" || is.Owner != "" {
 			t.Errorf("got %+v", is)
 		}
 	}
-	if c.lease(t, 3).PausedUntil != 0 {
+	if c.leaseOf(t, 3).PausedUntil != 0 {
 		t.Error("a bucket beyond the count is paused")
 	}
 	got = c.run("resume", "--table", "orders", "--bucket-count=3", "--all", "--yes", "--output=json")
@@ -90,13 +90,13 @@ func TestPauseOfWhatIsPaused(t *testing.T) {
 	}
 	got = c.run("pause", "--table", "orders", "--bucket=1", "--reason", "upgrade", "--by", "ann", "--for=2h", "--dry-run")
 	golden(t, "pause_dry_run.txt", got.stdout)
-	if is := c.lease(t, 1); got.code != exitDone || is.PausedBy != "bob" {
+	if is := c.leaseOf(t, 1); got.code != exitDone || is.PausedBy != "bob" {
 		t.Errorf("%+v, %+v", got, is)
 	}
 	if got = c.run("pause", "--table", "orders", "--bucket=1", "--reason", "upgrade", "--by", "ann", "--yes"); got.code != exitDone {
 		t.Errorf("%+v", got)
 	}
-	if is := c.lease(t, 1); is.PausedUntil != store.NoEnd || is.PausedBy != "ann" {
+	if is := c.leaseOf(t, 1); is.PausedUntil != store.NoEnd || is.PausedBy != "ann" {
 		t.Errorf("got %+v", is)
 	}
 }
@@ -119,7 +119,7 @@ func TestPauseDoesNotWriteOverOneThatWasNotSeen(t *testing.T) {
 		return &overtaken{api, func() { c.do(t, store.Pause{Bucket: 1, Until: store.NoEnd, By: "bob", Reason: "incident"}) }}
 	}
 	got := c.run("pause", "--table", "orders", "--bucket=1", "--reason", "upgrade", "--for=1m", "--yes")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "meanwhile: look at it again") || c.lease(t, 1).PausedBy != "bob" {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "meanwhile: look at it again") || c.leaseOf(t, 1).PausedBy != "bob" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -129,7 +129,7 @@ func TestResumeOfAPauseThatIsOver(t *testing.T) {
 	c := newConsole(t)
 	c.do(t, store.Pause{Bucket: 1, Until: ago(time.Hour), By: "bob", Reason: "incident"})
 	got := c.run("resume", "--table", "orders", "--all", "--yes")
-	if got.code != exitDone || !strings.Contains(got.stderr, "bucket 1 was paused until 1h ago") || c.lease(t, 1).PausedUntil != 0 {
+	if got.code != exitDone || !strings.Contains(got.stderr, "bucket 1 was paused until 1h ago") || c.leaseOf(t, 1).PausedUntil != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -44,12 +44,6 @@ type bucketDocument struct {
 	Paused           *pauseDocument `json:"paused"`
 }
 
-type pauseDocument struct {
-	By     string  `json:"by"`
-	Reason string  `json:"reason"`
-	Until  *string `json:"until"` // null: until resumed
-}
-
 type totalsDocument struct {
 	Pending          int     `json:"pending"`
 	PendingIsLimit   bool    `json:"pendingIsLimit"`
@@ -106,11 +100,7 @@ func bucketDocumentOf(bucket int, b picture.Bucket) bucketDocument {
 		d.Pending = &b.Pending
 	}
 	if b.Lease.State == picture.Paused {
-		d.Paused = &pauseDocument{By: b.Lease.PausedBy, Reason: b.Lease.PauseReason}
-		if end, ends := b.Lease.PauseEnds(); ends {
-			text := rfc3339(end)
-			d.Paused.Until = &text
-		}
+		d.Paused = describePauseOf(b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)
 	}
 	return d
 }

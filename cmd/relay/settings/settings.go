@@ -36,26 +36,21 @@ type Settings struct {
 const AdminOff = "off"
 
 // Group is a set of settings that belong together; groups combine with |.
-type Group uint8
+type Group uint16
 
 // The groups.
 const (
-	Table     Group = 1 << iota // where the outbox is and how it is reached
-	Brokers                     // where Kafka is and how it is reached
-	Relay                       // how a relay works
-	Admin                       // how a relay shows itself
-	Log                         // what a long-running command logs
-	Simulated                   // what a simulation tries; each is of another group too
-	Picture                     // how a picture of the table is taken; each is of another group too
-	BrokersIfAny                // Brokers, of a command that can do without them
 	Table        Group = 1 << iota // where the outbox is and how it is reached
 	Brokers                        // where Kafka is and how it is reached
+	BrokersIfAny                   // Brokers, of a command that can do without them
 	Relay                          // how a relay works
 	Admin                          // how a relay shows itself
 	Log                            // what a long-running command logs
-	Simulated                      // what a simulation tries; each is of another group too
-	BrokersIfAny                   // Brokers, of a command that can do without them
-	Leases                      // by what leases, and who holds them, are judged; each is of another group too
+
+	// Settings of these are of another group too.
+	Simulated // what a simulation tries
+	Leases    // by what leases, and who holds them, are judged
+	Picture   // how a picture of the table is taken
 )
 
 // setting is one row of the table of settings.
@@ -112,16 +107,11 @@ func (s *Settings) table() []setting {
 		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
 		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay | Simulated | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
-		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay | Simulated, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
-		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
-		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
-		{name: "lease-duration", group: Relay | Simulated | Leases, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-duration", group: Relay | Simulated | Leases | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
 		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
 		{name: "max-clock-skew", group: Relay | Simulated | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
-		{name: "max-concurrency", group: Relay, value: Count(&c.MaxConcurrency), doc: "coordination requests under way at once"},
-		{name: "pending-count-limit", group: Relay, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that a sample of the backlog counts at most"},
+		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
+		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
 		{name: "position-headers", group: Relay, value: Switch(&c.PositionHeaders), doc: "add x-outbox-bucket and x-outbox-sequence"},
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
