@@ -55,7 +55,16 @@ func canaryLines(t *testing.T) map[string][]string {
 			"--table orders --all --yes"},
 		"parked discard": {"--table orders --dry-run " + canaryKeyID() + " 1", "--table orders --yes " + canaryKeyID() + " 1",
 			"--table orders --yes --output json " + canaryKeyID() + " 2"},
-		"version": {"", "--output json"},
+		"status":               {"--table orders", "--table orders --output json", "--table orders --cost"},
+		"pause":                {"--table orders --bucket 0 --reason repair --dry-run", "--table orders --all --reason repair --yes", "--table orders --topic placed --reason repair --output json --yes"},
+		"resume":               {"--table orders --all --yes", "--table orders --topic placed --output json --yes"},
+		"lease list":           {"--table orders", "--table orders --output json"},
+		"lease release":        {"--table orders --bucket 0 --yes"},
+		"table show":           {"--table orders", "--table orders --output json"},
+		"table cloudformation": {"--table orders"},
+		"table terraform":      {"--table orders"},
+		"table iam":            {"--table orders --role relay", "--table orders --role writer", "--table orders --role operator"},
+		"version":              {"", "--output json"},
 	}
 }
 
