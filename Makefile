@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration memory storm simulate explore mutants lint fuzz bench build services
+.PHONY: help demo test race integration memory storm simulate explore mutants lint fuzz bench build man docs soak services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,12 @@ bench: ## Runs the benchmarks
 
 build: ## Builds bin/relay; its version is the commit's, by Go's own stamp
 	go build -o bin/relay ./cmd/relay
+
+man: build ## Writes the man pages into build/man
+	bin/relay reference man build/man
+
+docs: ## Writes docs/cli.md anew, from the commands
+	go test ./cmd/relay -run Reference -update
 
 services: ## Starts Apache Kafka and the emulator; scripts/services stop ends them
 	scripts/services start
