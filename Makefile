@@ -41,10 +41,15 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 		INTEGRATION_KAFKA=$$(scripts/services jars); export INTEGRATION_KAFKA; \
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
-	go test -v -tags integration -count=1 -parallel 4 -timeout 15m $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
+	go test -v -tags integration -count=1 -parallel 4 -timeout $(or $(TIMEOUT),15m) $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
 
 memory: ## Measures the memory of a relay with a million rows waiting; takes some minutes
 	INTEGRATION_MEMORY_ROWS=$(or $(ROWS),1000000) $(MAKE) integration RUN=TestMemory
+
+# What a relay has of memory, goroutines, threads and file descriptors must not grow:
+# the line through the readings of the second half (integration/trend_test.go).
+soak: ## Watches a relay for SOAK=30m while another is restarted each minute
+	INTEGRATION_SOAK=$(or $(SOAK),30m) $(MAKE) integration RUN=TestSoak TIMEOUT=24h
 
 # The seeds draw fleets of one to five relays with settings of their own. The end
 # says what was seen, and how fast.
