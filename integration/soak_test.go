@@ -110,16 +110,18 @@ func (s *soak) watch(ctx context.Context, duration time.Duration) {
 	defer readings.Stop()
 	defer restarts.Stop()
 	join := func() *process { return start(s.t, "other", relayArgs(s.t, s.schema.Table, "other")...) }
+	// One that is told to stop before it listens to signals dies of it.
+	leave := func(other *process) { other.await("relay.started", nil); other.stop() }
 	other := join()
 	for {
 		select {
 		case <-ctx.Done():
-			other.stop()
+			leave(other)
 			return
 		case <-readings.C:
 			s.read()
 		case <-restarts.C:
-			other.stop()
+			leave(other)
 			other = join()
 			s.restarts++
 		}
