@@ -272,6 +272,13 @@ func (c *core) retry() {
 
 // failBatch pauses, longer each time, before the bucket's head is read again.
 func (c *core) failBatch() {
+	failures := c.failures
+	c.failures++
+	c.pauseBatch(backoff(c.cfg.ErrorBackoff, failures, maxBackoff))
+}
+
+// pauseBatch gives the batch up; after a pause the bucket's head is read again.
+func (c *core) pauseBatch(pause time.Duration) {
 	b := c.batch
 	b.token, b.probes, b.queued, b.aside, b.chunk = 0, nil, nil, nil, nil
 	c.transition(b.machine, fsm.Fail)
@@ -279,8 +286,6 @@ func (c *core) failBatch() {
 		c.dropBatch()
 		return
 	}
-	pause := backoff(c.cfg.ErrorBackoff, c.failures, maxBackoff)
-	c.failures++
 	c.arm(retryTimer, pause, pause/4)
 }
 

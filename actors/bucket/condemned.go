@@ -61,9 +61,15 @@ func (c *core) rejected() {
 		c.blockAt(row.Sequence, tooLarge(row.Size))
 		c.failBatch()
 	default:
-		c.failBatch()
+		// Nothing is wrong but this record, behind which all other keys of the bucket
+		// wait: a pause that grows would make them wait for longer with each bad key.
+		c.pauseBatch(c.cfg.ErrorBackoff / rejectionsPerBackoff)
 	}
 }
+
+// rejectionsPerBackoff is how many rejections of a record are counted in the time of
+// the first pause after a failure.
+const rejectionsPerBackoff = 10
 
 // condemn sets the key of a row that is rejected for good aside, or sends its letter.
 func (c *core) condemn(row *outbox.Row) {
