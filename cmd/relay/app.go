@@ -116,7 +116,7 @@ func (a *app) root() *cobra.Command {
 		a.group("lease", "Looks at the leases of buckets, frees one whose owner is gone",
 			newLeaseList(a), newLeaseRelease(a)),
 		newCost(a),
-		newVersion(a))
+		newReference(a), newVersion(a))
 }
 
 // group is a command that only has subcommands.
@@ -174,6 +174,7 @@ func (a *app) command(s spec) *cobra.Command {
 		further = append(further, s.check(cmd.Flags().Args(), cmd.Flags().Changed)...)
 		return loader.Load(a.args, a.environ, further...)
 	}
+	complete(cmd)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return load(settings.ParseFault(err)) })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := load(); err != nil {

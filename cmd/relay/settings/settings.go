@@ -118,7 +118,7 @@ func (s *Settings) table() []setting {
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
 
 		{name: "admin-addr", group: Admin, value: Address(&s.AdminAddr), doc: "where probes, metrics, status and page are served; port 0: a free one, which is logged; off: nowhere"},
-		{name: "admin-token-file", group: Admin, value: Text(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
+		{name: "admin-token-file", group: Admin, value: File(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
 		{name: "pprof", group: Admin, value: Switch(&s.Pprof), doc: "serve /debug/pprof there"},
 		{name: "metrics-name", group: Admin, value: Text(&s.MetricsName), doc: "the outbox's name in metrics, as attribute outbox.name"},
 		{name: "metrics-interval", group: Admin | Costs, value: Duration(&s.MetricsInterval), doc: "between samples of the backlog, by the owner of bucket 0"},
