@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration memory storm simulate explore mutants lint fuzz bench build man docs soak services
+.PHONY: help demo test race integration soak deploy memory storm simulate explore mutants lint fuzz bench build man docs services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
 	go test -v -tags integration -count=1 -parallel 4 -timeout $(or $(TIMEOUT),15m) $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
+
+deploy: ## Checks the files of deploy by the tools that read them: Helm, Compose, Terraform, systemd
+	cd deploy/check && go vet ./... && go test -count=1 -timeout 15m ./...
 
 memory: ## Measures the memory of a relay with a million rows waiting; takes some minutes
 	INTEGRATION_MEMORY_ROWS=$(or $(ROWS),1000000) $(MAKE) integration RUN=TestMemory

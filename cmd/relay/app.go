@@ -105,7 +105,7 @@ func (a *app) variable(name string) string {
 
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newDoctor(a),
+		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newTop(a), newDoctor(a),
 		a.group("table", "Sets up the table, shows it, and prints its definitions",
 			newTableCreate(a), newTableShow(a), newTableCloudFormation(a), newTableTerraform(a), newTableIAM(a)),
 		a.group("message", "Looks at waiting messages, adds one, sets some aside",
@@ -115,6 +115,7 @@ func (a *app) root() *cobra.Command {
 		newPause(a), newResume(a),
 		a.group("lease", "Looks at the leases of buckets, frees one whose owner is gone",
 			newLeaseList(a), newLeaseRelease(a)),
+		newCost(a),
 		newReference(a), newVersion(a))
 }
 

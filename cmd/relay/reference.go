@@ -156,4 +156,3 @@ func preset(text string) string {
 
 // cell keeps a text within its cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-
