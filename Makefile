@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration soak deploy memory storm simulate explore mutants lint fuzz bench build man docs services
+.PHONY: help demo test race integration deploy memory soak storm simulate explore mutants lint fuzz bench build docs man services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
