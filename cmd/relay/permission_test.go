@@ -221,6 +221,8 @@ func notOnATable() map[string]string {
 		"demo":                 "brings its own table",
 		"simulate":             "has no table",
 		"version":              "asks nobody",
+		"reference man":        "only writes files",
+		"reference markdown":   "only prints",
 		"cost":                 "asks nobody",
 		"reference markdown":   "only prints",
 		"reference man":        "only writes files",
