@@ -224,8 +224,6 @@ func notOnATable() map[string]string {
 		"reference man":        "only writes files",
 		"reference markdown":   "only prints",
 		"cost":                 "asks nobody",
-		"reference markdown":   "only prints",
-		"reference man":        "only writes files",
 		"table create":         "names what it needs in its help",
 		"table cloudformation": "only prints",
 		"table terraform":      "only prints",
