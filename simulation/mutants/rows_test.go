@@ -53,7 +53,7 @@ func rows() []mutant {
 		},
 		{
 			name: "the tail behind the ninth gap goes unprobed", breaks: "the tail's gaps are probed before it is published", caught: by("I-4"),
-			edits: in(deleteFile, "	c.transition(b.machine, fsm.Advance)\n	c.probe()", "	c.transition(b.machine, fsm.Advance)\n	c.publish(len(b.rows))"),
+			edits: in(deleteFile, "	c.transition(b.machine, fsm.Advance)\n	c.probe()", "	c.transition(b.machine, fsm.Advance)\n	c.proved(len(b.rows))"),
 		},
 		{
 			name: "several pages are one reading", breaks: "what commits between two pages is found before the second is published", caught: by("I-4"),
