@@ -274,13 +274,15 @@ func (w *witness) begins(p *process, bucket int, number int64) {
 	b.tenure, b.sentMono = number, p.Now().Mono
 }
 
-// releases: nothing of the bucket is in flight, the lease is not that of another
+// releases: nothing of the tenure is in flight, the lease is not that of another
 // process under the same id, and a relay that stops has stamped its record before.
+// What an earlier tenure lost, while it was outstanding, may still trail in: nobody
+// can call it back, and the tenures of others have known of it no more than this one.
 func (w *witness) releases(c *checker, p *process, r store.Release) {
 	about := c.about(p.name, r.Bucket)
 	n := 0
 	for t := range w.outstanding { // the order does not matter
-		if t.Bucket == r.Bucket {
+		if t.Bucket == r.Bucket && int64(t.Batch>>32) == w.buckets[r.Bucket].tenure {
 			n++
 		}
 	}
