@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,6 +66,11 @@ func readMarkers(ctx context.Context, client *store.Client, bucket int) (aside, 
 			return found, nil
 		}
 	}
+}
+
+// ofTopic are the markers of a topic as a whole.
+func (a aside) ofTopic(topic string) []asideMarker {
+	return slices.DeleteFunc(slices.Clone(a.markers), func(m asideMarker) bool { return m.KeyID != "" || m.Topic != topic })
 }
 
 // unreadableFault says at the end of a command that some markers were passed over.

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -101,13 +99,4 @@ func markerText(m store.Marker) string {
 	default:
 		return fmt.Sprintf("key %s of topic %s", m.KeyID, legible(m.Topic))
 	}
-}
-
-// legible is a text of the table as a terminal may show it: quoted when something in it
-// would not be seen, or would be obeyed.
-func legible(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(text)
-	}
-	return text
 }

@@ -233,7 +233,7 @@ func (c *reckonCost) print(w cost.Workload, priced bool) {
 	c.app.printTable(columns, rows)
 	fmt.Fprintf(out, "on average %.1f read and %.1f write units a second\n", total.Read/cost.Month.Seconds(), total.Write/cost.Month.Seconds())
 	for _, a := range w.Advice() {
-		printWrapped(out, a.Text)
+		fmt.Fprintln(out, wrapped(a.Text, "  ", ""))
 	}
 }
 

@@ -89,9 +89,8 @@ type doctorDocument struct {
 
 func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	if c.bucket >= s.Relay.BucketCount {
-		return usageErrorf("--bucket %d: the outbox has the buckets 0 to %d (bucket-count %d)",
-			c.bucket, s.Relay.BucketCount-1, s.Relay.BucketCount)
+	if err := checkBucket(s, c.bucket); err != nil {
+		return err
 	}
 	dynamo, err := c.app.dial(ctx, s)
 	if err != nil {

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"strings"
 
 	"github.com/aws/smithy-go"
 )
@@ -138,12 +136,4 @@ func brief(err error) string {
 	default:
 		return err.Error()
 	}
-}
-
-// listed are texts, separated by commas; of many the first few.
-func listed(texts []string, most int) string {
-	if len(texts) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
-	}
-	return strings.Join(texts, ", ")
 }

@@ -19,16 +19,18 @@ func (c *doctor) examine(ctx context.Context, s *settings.Settings, dynamo clien
 	config.Region = cmp.Or(dynamo.region, s.Region)
 	brokers := &brokerChecks{settings: s, prefix: config.WithDefaults().TransactionalIDPrefix}
 	topics := &topicChecks{settings: s, outbox: outbox, brokers: brokers}
+	fleet := &fleetChecks{app: c.app, client: table.client, settings: s, outbox: outbox}
 	first := []family{
 		&tableChecks{api: dynamo.describe, settings: s},
 		&permissionChecks{client: table.client, settings: s, role: c.role},
-		&fleetChecks{app: c.app, client: table.client, settings: s, outbox: outbox},
+		fleet,
 		outbox,
 		brokers,
 	}
 	brokers.open()
 	defer brokers.close()
 	c.gather(ctx, first...)
+	outbox.now = outbox.now.Add(-fleet.seen.Clock.Ahead()) // as the table's clock has it
 	c.gather(ctx, topics)
 	var found []checkDocument
 	for _, f := range append(first, topics) {

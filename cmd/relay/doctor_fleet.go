@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
-	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
 
@@ -22,50 +21,12 @@ type fleetChecks struct {
 	settings *settings.Settings
 	outbox   *outboxChecks // what waits, and what is set aside
 
-	leases     []store.Lease // ascending by bucket
-	relays     []store.RelayRecord
-	unreadable []error
-	fault      error // why there are none of these
-
-	now   store.Ticks // when they were read, by the table's clock
-	dated bool        // the table told its clock
-	// This host's clock is ahead of the table's by at least and at most this.
-	aheadLeast, aheadMost time.Duration
+	seen  picture.Fleet
+	fault error // why it was not seen
 }
 
-// gather reads the coordination partition. The Date of each answer is in whole seconds,
-// rounded downwards, so that each bounds the difference of the clocks to a second and
-// the time of the answer (protocol.md section 3, clock guard).
 func (f *fleetChecks) gather(ctx context.Context) {
-	for after := ""; ; {
-		sent := f.app.ticks()
-		reply := f.client.Do(ctx, store.ReadCoordination{After: after})
-		f.now = f.app.ticks()
-		if reply.Class != store.Done {
-			f.fault = reply.Err
-			return
-		}
-		if reply.Date != 0 {
-			f.bound(sent.Sub(reply.Date)-time.Second, f.now.Sub(reply.Date))
-		}
-		page := reply.Result.(store.CoordinationPage)
-		f.leases = append(f.leases, page.Leases...)
-		f.relays = append(f.relays, page.Relays...)
-		f.unreadable = append(f.unreadable, page.Unreadable...)
-		if after = page.Next; after == "" {
-			break
-		}
-	}
-	// The least correction that agrees with what is known: none within the bounds.
-	f.now = f.now.Add(-min(max(0, f.aheadLeast), f.aheadMost))
-}
-
-func (f *fleetChecks) bound(least, most time.Duration) {
-	if !f.dated {
-		f.dated, f.aheadLeast, f.aheadMost = true, least, most
-		return
-	}
-	f.aheadLeast, f.aheadMost = max(f.aheadLeast, least), min(f.aheadMost, most)
+	f.seen, f.fault = picture.ReadFleet(ctx, f.client, f.app.pictureOptions(f.settings))
 }
 
 func (f *fleetChecks) subject() string { return "table " + f.settings.Relay.Table }
@@ -81,44 +42,35 @@ func (f *fleetChecks) judge() []checkDocument {
 }
 
 func (f *fleetChecks) readable() checkDocument {
-	if n := len(f.unreadable); n > 0 {
-		return failed(checkCoordination, counted(n, "item"), "cannot be read, the first: "+f.unreadable[0].Error(),
+	if n := len(f.seen.Unreadable); n > 0 {
+		return failed(checkCoordination, counted(n, "item"), "cannot be read, the first: "+f.seen.Unreadable[0].Error(),
 			"a lease that cannot be read is nobody's to claim: put right what is named, or delete the item while no relay runs")
 	}
-	return passed(checkCoordination, f.subject(), fmt.Sprintf("has %s and %s", counted(len(f.leases), "lease"), counted(len(f.relays), "relay record")))
+	return passed(checkCoordination, f.subject(), fmt.Sprintf("the leases and %s can be read", counted(len(f.seen.Relays), "relay record")))
 }
 
 // clock judges this host's: a relay here would withdraw when it is certainly off by
 // more than half of max-clock-skew.
 func (f *fleetChecks) clock() checkDocument {
 	const subject = "this host"
-	if !f.dated {
+	clock := f.seen.Clock
+	if !clock.Dated {
 		return skipped(checkClock, subject, "the table's answers have no date to compare with")
 	}
-	allowed := f.settings.Relay.MaxClockSkew / 2
-	found := fmt.Sprintf("its clock is between %s and %s ahead of the table's", offsetText(f.aheadLeast), offsetText(f.aheadMost))
-	if f.aheadMost < 0 {
-		found = fmt.Sprintf("its clock is between %s and %s behind the table's", offsetText(-f.aheadMost), offsetText(-f.aheadLeast))
+	found := fmt.Sprintf("its clock is between %s and %s ahead of the table's", offsetText(clock.AheadLeast), offsetText(clock.AheadMost))
+	if clock.AheadMost < 0 {
+		found = fmt.Sprintf("its clock is between %s and %s behind the table's", offsetText(-clock.AheadMost), offsetText(-clock.AheadLeast))
 	}
-	if f.aheadLeast > allowed || f.aheadMost < -allowed {
-		return failed(checkClock, subject, found, fmt.Sprintf("set it right, by NTP: a relay here claims nothing and withdraws (max-clock-skew %s)", f.settings.Relay.MaxClockSkew))
+	if clock.IsOff() {
+		return failed(checkClock, subject, found, fmt.Sprintf("%s (max-clock-skew %s)", clockAdvice, f.settings.Relay.MaxClockSkew))
 	}
 	return passed(checkClock, subject, found)
 }
 
 func offsetText(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// active tells whether a relay counts, by the rule of the relays themselves.
-func (f *fleetChecks) active(r store.RelayRecord) bool {
-	return r.Stopped == 0 && r.LastSeen > f.now.Add(-f.settings.Relay.LeaseDuration)
-}
-
-func (f *fleetChecks) actives() []store.RelayRecord {
-	return slices.DeleteFunc(slices.Clone(f.relays), func(r store.RelayRecord) bool { return !f.active(r) })
-}
-
 // named are relays for people, the first few by name.
-func named(relays []store.RelayRecord, text func(store.RelayRecord) string) string {
+func named(relays []picture.Relay, text func(picture.Relay) string) string {
 	texts := make([]string, len(relays))
 	for i, r := range relays {
 		texts[i] = text(r)
@@ -129,22 +81,22 @@ func named(relays []store.RelayRecord, text func(store.RelayRecord) string) stri
 // relayClocks finds heartbeats from the future. One that is behind cannot be told from
 // one that is late; its relay finds out by itself.
 func (f *fleetChecks) relayClocks() checkDocument {
-	ahead := slices.DeleteFunc(f.actives(), func(r store.RelayRecord) bool {
-		return r.LastSeen.Sub(f.now) <= f.settings.Relay.MaxClockSkew
+	ahead := slices.DeleteFunc(f.seen.In(picture.Active), func(r picture.Relay) bool {
+		return r.LastSeen.Sub(f.seen.Now()) <= f.settings.Relay.MaxClockSkew
 	})
 	if len(ahead) == 0 {
-		return passed(checkRelayClocks, counted(len(f.actives()), "active relay"), "no heartbeat is from the future")
+		return passed(checkRelayClocks, counted(len(f.seen.In(picture.Active)), "active relay"), "no heartbeat is from the future")
 	}
-	return failed(checkRelayClocks, counted(len(ahead), "relay"), "heartbeats are from the future: "+named(ahead, func(r store.RelayRecord) string {
-		return fmt.Sprintf("%s by %s", legible(r.ID), offsetText(r.LastSeen.Sub(f.now)))
+	return failed(checkRelayClocks, counted(len(ahead), "relay"), "heartbeats are from the future: "+named(ahead, func(r picture.Relay) string {
+		return fmt.Sprintf("%s by %s", legible(r.ID), offsetText(r.LastSeen.Sub(f.seen.Now())))
 	}), fmt.Sprintf("set the clocks of their hosts right, by NTP (or of this one: see %s); the leases that they write last too long", checkClock))
 }
 
 func (f *fleetChecks) anybody() checkDocument {
-	actives := f.actives()
+	actives := f.seen.In(picture.Active)
 	switch {
 	case len(actives) > 0:
-		return passed(checkRelays, counted(len(actives), "active relay"), named(actives, func(r store.RelayRecord) string {
+		return passed(checkRelays, counted(len(actives), "active relay"), named(actives, func(r picture.Relay) string {
 			return fmt.Sprintf("%s (%s)", legible(r.ID), cmp.Or(legible(r.Mode), "of the peer"))
 		}))
 	case f.outbox.late():
@@ -156,23 +108,23 @@ func (f *fleetChecks) anybody() checkDocument {
 }
 
 func (f *fleetChecks) silent() checkDocument {
-	silent := slices.DeleteFunc(slices.Clone(f.relays), func(r store.RelayRecord) bool { return r.Stopped != 0 || f.active(r) })
+	silent := f.seen.In(picture.Silent)
 	if len(silent) == 0 {
-		return passed(checkSilent, counted(len(f.relays), "relay record"), "each is of a relay that is active, or that has stopped and released its leases")
+		return passed(checkSilent, counted(len(f.seen.Relays), "relay record"), "each is of a relay that is active, or that has stopped and released its leases")
 	}
-	return warned(checkSilent, counted(len(silent), "relay"), "ended without a release, or hangs: "+named(silent, func(r store.RelayRecord) string {
-		return fmt.Sprintf("%s was last seen %s ago", legible(r.ID), ageText(f.now.Sub(r.LastSeen)))
+	return warned(checkSilent, counted(len(silent), "relay"), "ended without a release, or hangs: "+named(silent, func(r picture.Relay) string {
+		return fmt.Sprintf("%s was last seen %s ago", legible(r.ID), agoText(f.seen, r.LastSeen))
 	}), "look at how they ended (killed, out of memory, shutdown-timeout longer than the platform's grace period); peers take over when leases expire, and remove such records after ten lease durations")
 }
 
 // foreign finds the peer's relays, which know nothing of what is set aside.
 func (f *fleetChecks) foreign() checkDocument {
-	foreign := slices.DeleteFunc(f.actives(), func(r store.RelayRecord) bool { return r.Incarnation != "" })
+	foreign := slices.DeleteFunc(f.seen.In(picture.Active), func(r picture.Relay) bool { return r.Incarnation != "" })
 	if len(foreign) == 0 {
-		return passed(checkForeign, counted(len(f.actives()), "active relay"), "none is of Dekaf.Outbox")
+		return passed(checkForeign, counted(len(f.seen.In(picture.Active)), "active relay"), "none is of Dekaf.Outbox")
 	}
 	subject := counted(len(foreign), "relay")
-	found := "of Dekaf.Outbox: " + named(foreign, func(r store.RelayRecord) string { return legible(r.ID) })
+	found := "of Dekaf.Outbox: " + named(foreign, func(r picture.Relay) string { return legible(r.ID) })
 	switch {
 	case f.outbox.setAside() > 0:
 		return failed(checkForeign, subject, found+"; they publish later rows of the keys that are set aside, past those that wait",
@@ -186,25 +138,16 @@ func (f *fleetChecks) foreign() checkDocument {
 
 // modes: a fleet is fenced only when all of it is.
 func (f *fleetChecks) modes() checkDocument {
-	relays := map[string]int{} // by mode
-	for _, r := range f.actives() {
-		if r.Mode != "" {
-			relays[r.Mode]++
-		}
-	}
-	modes := slices.Sorted(maps.Keys(relays))
-	subject := counted(len(f.actives()), "active relay")
+	actives := f.seen.In(picture.Active)
+	modes := modesOf(actives)
+	subject := counted(len(actives), "active relay")
 	switch ours := string(f.settings.Relay.Mode); {
 	case len(modes) == 0:
 		return skipped(checkModes, subject, "there is none that says its mode")
 	case len(modes) > 1:
-		var texts []string
-		for _, mode := range modes {
-			texts = append(texts, fmt.Sprintf("%d %s", relays[mode], legible(mode)))
-		}
-		return warned(checkModes, subject, listed(texts, 5)+": the fleet is fenced only when all of it is", "finish the change, or undo it: give all relays the same mode")
-	case modes[0] != ours:
-		return warned(checkModes, subject, fmt.Sprintf("mode %s, the settings here say %s", legible(modes[0]), ours), "give all relays, and doctor, the same mode")
+		return warned(checkModes, subject, "of both modes, "+modesText(modes), modesAdvice)
+	case modes[0].mode != ours:
+		return warned(checkModes, subject, fmt.Sprintf("mode %s, the settings here say %s", legible(modes[0].mode), ours), "give all relays, and doctor, the same mode")
 	default:
 		return passed(checkModes, subject, "mode "+ours)
 	}
@@ -215,14 +158,14 @@ func (f *fleetChecks) modes() checkDocument {
 func (f *fleetChecks) durations() checkDocument {
 	c := f.settings.Relay
 	seen := map[string]store.Ticks{}
-	for _, r := range f.actives() {
+	for _, r := range f.seen.In(picture.Active) {
 		seen[r.ID] = r.LastSeen
 	}
 	others := map[string]time.Duration{}
 	compared := 0
-	for _, lease := range f.leases {
+	for _, lease := range f.seen.Leases {
 		at, known := seen[lease.Owner]
-		if !known || lease.Unreadable || lease.Expires <= f.now {
+		if !known || !lease.Held {
 			continue
 		}
 		compared++
@@ -235,7 +178,7 @@ func (f *fleetChecks) durations() checkDocument {
 		return passed(checkDurations, subject, fmt.Sprintf("none lasts longer or shorter than by a lease-duration of %s", c.LeaseDuration))
 	}
 	var texts []string
-	for _, r := range f.actives() {
+	for _, r := range f.seen.In(picture.Active) {
 		if d, differs := others[r.ID]; differs {
 			texts = append(texts, fmt.Sprintf("%s %s", legible(r.ID), ageText(d)))
 		}
@@ -246,38 +189,12 @@ func (f *fleetChecks) durations() checkDocument {
 
 // pauses: a paused bucket keeps its lease and its order, and its messages wait.
 func (f *fleetChecks) pauses() []checkDocument {
-	type pause struct {
-		until      store.Ticks
-		by, reason string
-	}
-	var order []pause
-	buckets := map[pause][]int{}
-	for _, lease := range f.leases {
-		if lease.PausedUntil <= f.now || lease.Bucket >= f.settings.Relay.BucketCount {
-			continue
-		}
-		p := pause{lease.PausedUntil, lease.PausedBy, lease.PauseReason}
-		if buckets[p] == nil {
-			order = append(order, p)
-		}
-		buckets[p] = append(buckets[p], lease.Bucket)
-	}
-	if len(order) == 0 {
-		return []checkDocument{passed(checkPauses, bucketsCounted(f.settings), "none is paused")}
-	}
 	var found []checkDocument
-	for _, p := range order {
-		end := "without an end"
-		if p.until < store.Ticks(outbox.MaxTicks) {
-			end = "until " + rfc3339(p.until.Time())
-		}
-		resume := fmt.Sprintf("--bucket %d", buckets[p][0])
-		if len(buckets[p]) == f.settings.Relay.BucketCount {
-			resume = "--all"
-		}
-		found = append(found, warned(checkPauses, bucketsText(buckets[p]),
-			fmt.Sprintf("paused %s by %s: %s", end, cmp.Or(legible(p.by), "nobody who is named"), cmp.Or(legible(p.reason), "no reason given")),
-			"when the reason is gone: relay resume "+resume))
+	for _, pause := range pausesOf(f.seen.Leases) {
+		found = append(found, warned(checkPauses, bucketsText(pause.buckets), "paused "+pause.text, pause.advice(f.settings.Relay.BucketCount)))
+	}
+	if len(found) == 0 {
+		found = append(found, passed(checkPauses, bucketsCounted(f.settings), "none is paused"))
 	}
 	return found
 }

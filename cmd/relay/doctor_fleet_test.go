@@ -7,9 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
-	"github.com/bucketbrigade/relay/store"
 )
 
 // before is a moment before noon as the table has it; with a negative duration after.
@@ -121,7 +121,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.marker(t, 3, "placed", "MSG_SIZE_TOO_LARGE", time.Hour)
 		}, []string{"--poison", "block"}, checkForeign, statusFailure, []string{"relay parked retry --all"}},
 		{"two modes", func(t *testing.T, c *console) { c.record(t, "B", attributes{"Mode": words("fenced")}) }, nil,
-			checkModes, statusWarning, []string{"1 fenced, 1 ordered", "same mode"}},
+			checkModes, statusWarning, []string{"of both modes, 1 fenced, 1 ordered: a fleet is fenced only when all of it is", "late copies", "consumers must read committed records"}},
 		{"another mode", func(*testing.T, *console) {}, []string{"--mode", "fenced"},
 			checkModes, statusWarning, []string{"mode ordered, the settings here say fenced"}},
 		{"another lease duration", func(t *testing.T, c *console) {
@@ -135,7 +135,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			for _, bucket := range []int{1, 2} {
 				c.ownLease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": words("ops@desk"), "PauseReason": words("migration")})
 			}
-		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "without an end by ops@desk: migration", "relay resume --bucket 1"}},
+		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "until it is resumed, by ops@desk: migration", "relay resume --bucket 1"}},
 		{"paused for a while", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
 		}, nil, checkPauses, statusWarning, []string{"bucket 1", "until 2026-03-01T13:00:00Z"}},
@@ -155,9 +155,8 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 func fleetAt(least, most time.Duration) *fleetChecks {
 	s := settings.Defaults()
 	s.Relay.Table = "orders"
-	f := &fleetChecks{settings: &s, outbox: &outboxChecks{settings: &s}, now: store.Ticks(outbox.Ticks(noon))}
-	f.bound(least, most)
-	return f
+	clock := picture.Clock{Dated: true, AheadLeast: least, AheadMost: most, Tolerated: s.Relay.MaxClockSkew / 2}
+	return &fleetChecks{settings: &s, outbox: &outboxChecks{settings: &s}, seen: picture.Fleet{At: noon, Clock: clock}}
 }
 
 // A clock fails only when it is certainly off by more than half of max-clock-skew (2 s):
@@ -176,15 +175,6 @@ func TestDoctorJudgesThisHostsClock(t *testing.T) {
 	} {
 		e := examination{doctorDocument: doctorDocument{Checks: fleetAt(test.least, test.most).judge()}}
 		e.wants(t, checkClock, test.status, "this host", test.text)
-	}
-}
-
-// Several answers bound the clock together more closely than each alone.
-func TestDatesAreTakenTogether(t *testing.T) {
-	f := fleetAt(-300*time.Millisecond, 700*time.Millisecond)
-	f.bound(-900*time.Millisecond, 100*time.Millisecond)
-	if f.aheadLeast != -300*time.Millisecond || f.aheadMost != 100*time.Millisecond {
-		t.Errorf("between %v and %v", f.aheadLeast, f.aheadMost)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -96,7 +97,7 @@ func (o *outboxChecks) gather(ctx context.Context) {
 }
 
 func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, err error) {
-	page, err := ask[store.Fetched](ctx, o.client, store.Fetch{Bucket: bucket, Limit: sampledRows})
+	page, err := picture.Ask[store.Fetched](ctx, o.client, store.Fetch{Bucket: bucket, Limit: sampledRows})
 	if err != nil {
 		return seen, err
 	}
@@ -241,14 +242,11 @@ func (o *outboxChecks) backlog() checkDocument {
 	if len(buckets) == 0 {
 		return passed(checkBacklog, bucketsCounted(o.settings), "nothing waits")
 	}
-	rows, more := 0, ""
+	rows, more := 0, false
 	for _, seen := range o.buckets {
-		rows += seen.rows
-		if seen.more {
-			more = "at least "
-		}
+		rows, more = rows+seen.rows, more || seen.more
 	}
-	found := fmt.Sprintf("%s%s waiting, the oldest for %s", more, counted(rows, "message"), ageText(o.age()))
+	found := fmt.Sprintf("%s waiting, the oldest for %s", limitText(rows, more, "message"), ageText(o.age()))
 	if o.late() {
 		return warned(checkBacklog, bucketsText(buckets), found,
 			"see what is wrong with relays, leases, pauses, rows and topics here, and the relays' logs for bucket.blocked, publish.failed and record.rejected; if nothing is, they need time or more buckets")

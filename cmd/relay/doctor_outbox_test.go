@@ -64,7 +64,7 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 			for range sampledRows + 1 {
 				c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"})
 			}
-		}, checkBacklog, statusOK, []string{"at least 100 messages"}},
+		}, checkBacklog, statusOK, []string{"100 or more messages"}},
 		{"a topic set aside", func(t *testing.T, c *console) {
 			c.marker(t, 3, "placed", "mistyped", 3*time.Hour)
 			c.marker(t, 4, "placed", "mistyped", time.Hour)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -32,7 +33,7 @@ func (s standing) behind() bool { return s.counter.Unreadable != nil || s.counte
 func (t sequences) read(ctx context.Context, bucket int) (standing, error) {
 	found := standing{bucket: bucket}
 	for before := ""; ; {
-		last, err := ask[store.Last](ctx, t.client, store.ReadLast{Bucket: bucket, Before: before})
+		last, err := picture.Ask[store.Last](ctx, t.client, store.ReadLast{Bucket: bucket, Before: before})
 		if err != nil {
 			return found, err
 		}
@@ -42,7 +43,7 @@ func (t sequences) read(ctx context.Context, bucket int) (standing, error) {
 		}
 	}
 	for after := ""; ; {
-		page, err := ask[store.Last](ctx, t.client, store.ReadParkedNumbers{Bucket: bucket, After: after})
+		page, err := picture.Ask[store.Last](ctx, t.client, store.ReadParkedNumbers{Bucket: bucket, After: after})
 		if err != nil {
 			return found, err
 		}
@@ -52,18 +53,8 @@ func (t sequences) read(ctx context.Context, bucket int) (standing, error) {
 		}
 	}
 	var err error
-	found.counter, err = ask[store.Counter](ctx, t.client, store.ReadCounter{Bucket: bucket})
+	found.counter, err = picture.Ask[store.Counter](ctx, t.client, store.ReadCounter{Bucket: bucket})
 	return found, err
-}
-
-// ask sends a read and returns its result.
-func ask[T any](ctx context.Context, client *store.Client, r store.Request) (T, error) {
-	reply := client.Do(ctx, r)
-	result, _ := reply.Result.(T)
-	if reply.Class != store.Done {
-		return result, fmt.Errorf("bucket %d: %w", r.ConcernsBucket(), reply.Err)
-	}
-	return result, nil
 }
 
 // check checks one bucket alone.

@@ -251,14 +251,6 @@ func (t *topicChecks) compacted(s topicSeen) *checkDocument {
 	return &document
 }
 
-// have is a number of subjects with its verb.
-func have(n int, noun string) string {
-	if n == 1 {
-		return counted(n, noun) + " has"
-	}
-	return counted(n, noun) + " have"
-}
-
 func (t *topicChecks) deadLetter() checkDocument {
 	if t.settings.Relay.Poison != relay.PoisonDeadLetter {
 		return skipped(checkDeadLetter, "dead-letter topic", "poison is "+string(t.settings.Relay.Poison))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
-	"github.com/bucketbrigade/relay/store"
 )
 
 // leaseList shows the leases as they stand. It reads only.
@@ -23,10 +23,11 @@ func newLeaseList(a *app) *cobra.Command {
 	return a.command(spec{
 		use:   "list",
 		short: "Shows the lease of every bucket: whose, until when, and what its owner is doing",
-		long: "Shows the lease of every bucket as the table has it: owned, free, or lapsed, which means that its\n" +
-			"owner has not renewed it in time, and that a relay will claim it in its next round. An owner is\n" +
-			"active, stopped when it has said so, or silent when it was not seen for a lease duration. One\n" +
-			"strongly consistent read of the coordination partition, whatever relays are up.",
+		long: "Shows the lease of every bucket in the words of relay status: owned, free, lapsed, which means that\n" +
+			"its owner has not renewed it in time, and that a relay will claim it in its next round, paused by an\n" +
+			"operator, whoever has it, or unreadable. An owner is active, stopped when it has said so, silent\n" +
+			"when it was not seen for a lease duration, or unknown when it has no record. One strongly\n" +
+			"consistent read of the coordination partition, whatever relays are up.",
 		example:   "  relay lease list --table orders",
 		groups:    settings.Table | settings.Leases,
 		arguments: []settings.Argument{outputArgument(&c.output)},
@@ -46,158 +47,89 @@ type leasesDocument struct {
 }
 
 type leaseDocument struct {
-	Bucket      int            `json:"bucket"`
-	State       leaseState     `json:"state"`
-	Owner       *string        `json:"owner"`       // null: nobody
-	Incarnation string         `json:"incarnation"` // empty: none, or a peer's
-	Claim       int64          `json:"claim"`
-	Expires     *string        `json:"expires"`    // null: never claimed
-	OwnerState  *relayState    `json:"ownerState"` // null: no owner
-	LastSeen    *string        `json:"lastSeen"`   // of the owner; null: it has no record
-	Paused      *pauseDocument `json:"paused"`     // null: it is not
-}
-
-// pauseDocument is a pause that is on.
-type pauseDocument struct {
-	Until  *string `json:"until"` // null: until it is resumed
-	By     string  `json:"by"`
-	Reason string  `json:"reason"`
+	Bucket      int                 `json:"bucket"`
+	State       picture.LeaseState  `json:"state"`
+	Owner       *string             `json:"owner"`       // null: nobody
+	Incarnation string              `json:"incarnation"` // empty: none, or a peer's
+	Claim       int64               `json:"claim"`
+	Expires     *string             `json:"expires"`    // null: never claimed
+	OwnerState  *picture.RelayState `json:"ownerState"` // null: no owner
+	LastSeen    *string             `json:"lastSeen"`   // of the owner; null: it has no record
+	Paused      *pauseDocument      `json:"paused"`     // null: it is not
 }
 
 func (c *leaseList) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, err := c.app.client(ctx, s)
+	_, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
-	found, err := c.app.readLeases(ctx, client, s)
-	if err != nil {
-		return advised(err, s)
-	}
 	if c.output == formatJSON {
-		err = printJSON(c.app.stdout, c.document(s, found))
+		err = printJSON(c.app.stdout, c.document(s, f))
 	} else {
-		c.print(s, found)
+		c.print(s, f)
 	}
-	return errors.Join(err, found.unreadableFault())
+	return errors.Join(err, unreadableFault(f))
 }
 
-// unreadableFault says at the end of a command that some items could not be read.
-func (l leases) unreadableFault() error {
-	if len(l.unreadable) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s of the coordination partition cannot be read, the first: %w", counted(len(l.unreadable), "item"), l.unreadable[0])
-}
-
-func (c *leaseList) document(s *settings.Settings, found leases) leasesDocument {
-	d := leasesDocument{Table: s.Relay.Table, BucketCount: s.Relay.BucketCount, Time: rfc3339(found.now.Time()),
+func (c *leaseList) document(s *settings.Settings, f picture.Fleet) leasesDocument {
+	d := leasesDocument{Table: s.Relay.Table, BucketCount: s.Relay.BucketCount, Time: rfc3339(f.At),
 		Leases: []leaseDocument{}, Beyond: []leaseDocument{}, Unreadable: []string{}}
-	for _, lease := range found.byBucket {
-		d.Leases = append(d.Leases, describeLease(s, found, lease))
+	for _, lease := range f.Leases {
+		d.Leases = append(d.Leases, describeLease(f, lease))
 	}
-	for _, lease := range found.beyond {
-		d.Beyond = append(d.Beyond, describeLease(s, found, lease))
+	for _, lease := range f.Beyond {
+		d.Beyond = append(d.Beyond, describeLease(f, lease))
 	}
-	for _, fault := range found.unreadable {
+	for _, fault := range f.Unreadable {
 		d.Unreadable = append(d.Unreadable, fault.Error())
 	}
 	return d
 }
 
-func describeLease(s *settings.Settings, found leases, lease store.Lease) leaseDocument {
-	d := leaseDocument{Bucket: lease.Bucket, State: found.stateOf(lease), Incarnation: lease.Incarnation, Claim: lease.Claim,
-		Expires: timeOrNull(lease.Expires)}
+func describeLease(f picture.Fleet, lease picture.Lease) leaseDocument {
+	d := leaseDocument{Bucket: lease.Bucket, State: lease.State, Owner: textOrNull(lease.Owner), Incarnation: lease.Incarnation,
+		Claim: lease.Claim, Expires: timeOrNull(lease.Expires), Paused: describeLeasePause(lease)}
 	if lease.Owner != "" {
-		state := found.stateOfRelay(lease.Owner, s.Relay.LeaseDuration)
-		d.Owner, d.OwnerState, d.LastSeen = &lease.Owner, &state, timeOrNull(found.relays[lease.Owner].LastSeen)
-	}
-	if found.isPaused(lease) {
-		d.Paused = describePauseOf(lease.PausedUntil, lease.PausedBy, lease.PauseReason)
-	}
-	return d
-}
-
-// describePauseOf is a pause as JSON has it; nil for none.
-func describePauseOf(until store.Ticks, by, reason string) *pauseDocument {
-	if until == 0 {
-		return nil
-	}
-	d := &pauseDocument{By: by, Reason: reason}
-	if until < store.NoEnd {
-		d.Until = timeOrNull(until)
+		owner, _ := f.Relay(lease.Owner)
+		d.OwnerState, d.LastSeen = &lease.Holder, timeOrNull(owner.LastSeen)
 	}
 	return d
 }
 
 var leaseColumns = []column{
 	{title: "BUCKET", right: true}, {title: "STATE"}, {title: "EXPIRES", right: true}, {title: "CLAIM", right: true},
-	{title: "OWNER", elastic: true}, {title: "OWNER IS"}, {title: "SEEN", right: true}, {title: "PAUSED"},
+	{title: "OWNER", elastic: true}, {title: "OWNER IS"}, {title: "SEEN", right: true},
 }
 
-func (c *leaseList) print(s *settings.Settings, found leases) {
-	if fact := found.clockFact(); fact != "" {
+func (c *leaseList) print(s *settings.Settings, f picture.Fleet) {
+	if fact := clockText(f.Clock); fact != "" {
 		fmt.Fprintln(c.app.stderr, fact)
 	}
 	fmt.Fprintf(c.app.stdout, "table %s: %s\n", s.Relay.Table, counted(s.Relay.BucketCount, "bucket"))
 	var lines [][]string
-	for _, lease := range found.byBucket {
-		lines = append(lines, c.line(s, found, lease))
+	for _, lease := range f.Leases {
+		lines = append(lines, leaseLine(f, lease))
 	}
 	c.app.printTable(leaseColumns, lines)
-	for _, fact := range found.pauseFacts() {
-		fmt.Fprintln(c.app.stdout, fact)
+	for _, pause := range pausesOf(f.Leases) {
+		fmt.Fprintln(c.app.stdout, pause.sentence(""))
 	}
-	if n := len(found.beyond); n > 0 {
+	if n := len(f.Beyond); n > 0 {
 		fmt.Fprintf(c.app.stdout, "and %s of buckets beyond the bucket count, which relays leave alone\n", counted(n, "lease"))
 	}
 }
 
-// pauseFacts says of each pause that is on who asked for it, and of how many buckets:
-// one command pauses many.
-func (l leases) pauseFacts() []string {
-	var facts []string
-	buckets := map[string][]int{}
-	for _, lease := range l.byBucket {
-		if !l.isPaused(lease) {
-			continue
-		}
-		fact := pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)
-		if buckets[fact] == nil {
-			facts = append(facts, fact)
-		}
-		buckets[fact] = append(buckets[fact], lease.Bucket)
-	}
-	for i, fact := range facts {
-		if of := buckets[fact]; len(of) == 1 {
-			facts[i] = fmt.Sprintf("bucket %d is paused %s", of[0], fact)
-		} else {
-			facts[i] = fmt.Sprintf("%d buckets are paused %s", len(of), fact)
-		}
-	}
-	return facts
-}
-
-func (c *leaseList) line(s *settings.Settings, found leases, lease store.Lease) []string {
-	expires, claim, owner, is, seen, paused := "-", "-", "-", "-", "-", "-"
-	state := found.stateOf(lease)
-	switch state {
-	case leaseOwned:
-		expires = "in " + ageText(lease.Expires.Sub(found.now))
-	case leaseLapsed:
-		expires = found.age(lease.Expires) + " ago"
-	}
+func leaseLine(f picture.Fleet, lease picture.Lease) []string {
+	claim, owner, is, seen := "-", "-", "-", "-"
 	if lease.Claim != 0 {
 		claim = strconv.FormatInt(lease.Claim, 10)
 	}
 	if lease.Owner != "" {
-		owner, is = legible(lease.Owner), string(found.stateOfRelay(lease.Owner, s.Relay.LeaseDuration))
-		if record, known := found.relays[lease.Owner]; known {
-			seen = found.age(record.LastSeen) + " ago"
+		owner, is = legible(lease.Owner), string(lease.Holder)
+		if relay, known := f.Relay(lease.Owner); known {
+			seen = agoText(f, relay.LastSeen) + " ago"
 		}
 	}
-	if found.isPaused(lease) {
-		paused = "yes"
-	}
-	return []string{strconv.Itoa(lease.Bucket), string(state), expires, claim, owner, is, seen, paused}
+	return []string{strconv.Itoa(lease.Bucket), string(lease.State), expiryText(f, lease), claim, owner, is, seen}
 }

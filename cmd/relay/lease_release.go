@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -43,48 +44,44 @@ func (c *leaseRelease) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
-	found, err := c.app.readLeases(ctx, client, s)
-	if err != nil {
-		return advised(err, s)
-	}
-	d, err := c.change(s, found)
+	d, err := c.change(f)
 	if err != nil {
 		return err
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
 }
 
-// change frees the lease, unless its owner lives (protocol.md section 7).
-func (c *leaseRelease) change(s *settings.Settings, found leases) (change, error) {
-	lease := found.byBucket[c.bucket]
-	owner := found.stateOfRelay(lease.Owner, s.Relay.LeaseDuration)
+// change frees the lease, unless its owner lives (protocol.md section 7). A pause stays
+// on it.
+func (c *leaseRelease) change(f picture.Fleet) (change, error) {
+	lease := f.Leases[c.bucket]
 	var d change
-	switch found.stateOf(lease) {
-	case leaseUnreadable:
-		return d, fmt.Errorf("the lease of bucket %d cannot be read, and is nobody's to free: repair the item: %w", c.bucket, found.unreadableFault())
-	case leaseFree:
+	switch {
+	case lease.Unreadable:
+		return d, fmt.Errorf("the lease of bucket %d cannot be read, and is nobody's to free: repair the item: %w", c.bucket, unreadableFault(f))
+	case lease.Owner == "" || lease.Expires == 0:
 		return d, nil
-	case leaseLapsed:
-		d.facts = append(d.facts, fmt.Sprintf("the lease of bucket %d has lapsed %s ago; its owner %s is %s",
-			c.bucket, found.age(lease.Expires), legible(lease.Owner), owner))
+	case !lease.Held:
+		d.facts = append(d.facts, fmt.Sprintf("the lease of bucket %d has lapsed %s; its owner %s %s",
+			c.bucket, expiryText(f, lease), legible(lease.Owner), holderText(lease.Holder)))
+	case lease.Holder == picture.Active:
+		owner, _ := f.Relay(lease.Owner)
+		return d, fmt.Errorf("bucket %d is owned by relay %s, which was seen %s ago and holds it: stop that relay, and it hands over by itself, or use relay pause",
+			c.bucket, legible(lease.Owner), agoText(f, owner.LastSeen))
 	default:
-		if owner == relayActive {
-			return d, fmt.Errorf("bucket %d is owned by relay %s, which was seen %s ago and holds it: stop that relay, and it hands over by itself, or use relay pause",
-				c.bucket, legible(lease.Owner), found.age(found.relays[lease.Owner].LastSeen))
-		}
 		d.facts = append(d.facts,
-			fmt.Sprintf("the lease of bucket %d runs for another %s; its owner %s is %s",
-				c.bucket, ageText(lease.Expires.Sub(found.now)), legible(lease.Owner), owner),
+			fmt.Sprintf("the lease of bucket %d expires %s; its owner %s %s",
+				c.bucket, expiryText(f, lease), legible(lease.Owner), holderText(lease.Holder)),
 			"make sure that its process has ended: one that still works would publish beside the next owner")
 	}
-	if fact := found.clockFact(); fact != "" {
+	if fact := clockText(f.Clock); fact != "" {
 		d.facts = append(d.facts, fact)
 	}
 	d.question = fmt.Sprintf("free the lease of bucket %d, held by %s", c.bucket, legible(lease.Owner))
-	d.requests = []store.Request{store.Release{Bucket: c.bucket, Relay: lease.Owner, Seen: lease.Expires, Now: found.now}}
+	d.requests = []store.Request{store.Release{Bucket: c.bucket, Relay: lease.Owner, Seen: lease.Expires, Now: f.Now()}}
 	return d, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // textColumns is the width that all text for people fits.
@@ -45,6 +45,26 @@ func printJSON(w io.Writer, document any) error {
 
 // rfc3339 is how times are printed: UTC, as they are known.
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// timeOrNull is a time of the table in JSON; null when there is none.
+func timeOrNull(at store.Ticks) *string {
+	if at == 0 {
+		return nil
+	}
+	text := rfc3339(at.Time())
+	return &text
+}
+
+// textOrNull is a text of the table in JSON; null when there is none.
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// seconds is a duration in JSON: to the millisecond.
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // coloured tells whether text on w may be coloured: only on a terminal, and
 // never with NO_COLOR, whatever its value unless empty.
@@ -157,52 +177,27 @@ func tableLine(columns []column, widths []int, cells []string) string {
 	return strings.TrimRight(strings.Join(padded, columnGap), " ")
 }
 
-// printWrapped writes a sentence in lines that fit, the further ones indented.
-func printWrapped(w io.Writer, text string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textColumns:
-			fmt.Fprintln(w, line)
-			line = "  " + word
-		default:
-			line += " " + word
+// wrapped is text of at most textColumns, broken at blanks: what follows the
+// first line begins with indent, and all but the last end with more. No-break
+// spaces hold together what they stand between, and become blanks.
+func wrapped(text, indent, more string) string {
+	var lines []string
+	start := len(text) - len(strings.TrimLeft(text, " "))
+	for len([]rune(text)) > textColumns {
+		end := strings.LastIndex(string([]rune(text)[:textColumns-len(more)+1]), " ")
+		if end <= start {
+			break
 		}
+		lines = append(lines, strings.TrimRight(text[:end], " ")+more)
+		text, start = indent+text[end+1:], len(indent)
 	}
-	fmt.Fprintln(w, line)
+	return strings.ReplaceAll(strings.Join(append(lines, text), "\n"), "\u00a0", " ")
 }
 
 // shortened is text of at most width characters, with a mark where it was cut.
 func shortened(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"
-	}
-	return text
-}
-
-// ageText is a duration in its two largest units at most: 4m, 3h12m, 2d7h.
-func ageText(d time.Duration) string {
-	units := []struct {
-		name string
-		size time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
-	d = max(d, 0)
-	first := slices.IndexFunc(units, func(u struct {
-		name string
-		size time.Duration
-	}) bool {
-		return d >= u.size
-	})
-	if first < 0 {
-		return "0s"
-	}
-	text := fmt.Sprintf("%d%s", d/units[first].size, units[first].name)
-	if first+1 < len(units) {
-		if rest := d % units[first].size / units[first+1].size; rest > 0 {
-			text += fmt.Sprintf("%d%s", rest, units[first+1].name)
-		}
 	}
 	return text
 }

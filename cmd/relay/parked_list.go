@@ -180,15 +180,6 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	return d
 }
 
-// timeOrNull is a time of a marker in JSON; null when there is none.
-func timeOrNull(at store.Ticks) *string {
-	if at == 0 {
-		return nil
-	}
-	text := rfc3339(at.Time())
-	return &text
-}
-
 var (
 	asideKeyColumns = []column{
 		{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "ROWS", right: true}, {title: "ATTEMPTS", right: true},
@@ -233,7 +224,7 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 // topicReason is why a topic is set aside, for people.
 func topicReason(m store.Marker) string {
 	if m.PausedUntil != 0 {
-		return "paused " + pauseFact(m.PausedUntil, m.PausedBy, m.Reason)
+		return "paused " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)
 	}
 	return legible(m.Reason)
 }

@@ -176,11 +176,3 @@ func (c *parkedRetry) change(chosen []asideMarker, passedOver int) change {
 	}
 	return d
 }
-
-// counted is a number and its noun: 1 key, 2 keys.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -58,16 +62,12 @@ func (p *paused) checkTable(s *settings.Settings) error {
 	return nil
 }
 
-// buckets are those that are meant, ascending.
-func (p *paused) buckets(count int) []int {
+// leases are those of the buckets that are meant, ascending.
+func (p *paused) leases(f picture.Fleet) []picture.Lease {
 	if p.ofBucket {
-		return []int{p.bucket}
+		return f.Leases[p.bucket : p.bucket+1]
 	}
-	all := make([]int, count)
-	for b := range all {
-		all[b] = b
-	}
-	return all
+	return f.Leases
 }
 
 // pauseBuckets stops the delivery of buckets or of a topic for a while.
@@ -118,25 +118,21 @@ func (c *pauseBuckets) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := c.checkNotes(s); err != nil {
 		return err
 	}
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
-	found, err := c.app.readLeases(ctx, client, s)
-	if err != nil {
-		return advised(err, s)
-	}
 	until := store.NoEnd
 	if c.length > 0 {
-		until = min(until, found.now.Add(c.length))
+		until = min(until, f.Now().Add(c.length))
 	}
-	d := c.bucketChange(found, until)
+	d := c.bucketChange(f, until)
 	if c.ofTopic {
-		if d, err = c.topicChange(ctx, client, s, found, until); err != nil {
+		if d, err = c.topicChange(ctx, client, s, f, until); err != nil {
 			return advised(err, s)
 		}
 	}
-	if fact := found.clockFact(); fact != "" {
+	if fact := clockText(f.Clock); fact != "" {
 		d.facts = append([]string{fact}, d.facts...)
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
@@ -155,17 +151,17 @@ func (c *pauseBuckets) checkNotes(s *settings.Settings) error {
 }
 
 // bucketChange pauses buckets. Nobody is rung for: owners read their leases every round.
-func (c *pauseBuckets) bucketChange(found leases, until store.Ticks) change {
-	d := change{question: fmt.Sprintf("pause all %s, %s", counted(len(found.byBucket), "bucket"), endText(until))}
+func (c *pauseBuckets) bucketChange(f picture.Fleet, until store.Ticks) change {
+	d := change{question: fmt.Sprintf("pause all %s, %s", counted(len(f.Leases), "bucket"), endText(until))}
 	if c.ofBucket {
 		d.question = fmt.Sprintf("pause bucket %d, %s", c.bucket, endText(until))
 	}
-	for _, b := range c.buckets(len(found.byBucket)) {
-		lease := found.byBucket[b]
-		if found.isPaused(lease) {
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d is paused already, %s", b, pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)))
-		}
-		d.requests = append(d.requests, store.Pause{Bucket: b, Seen: lease.PausedUntil, Until: until, By: c.by, Reason: c.reason})
+	leases := c.leases(f)
+	for _, pause := range pausesOf(leases) {
+		d.facts = append(d.facts, pause.sentence(" already"))
+	}
+	for _, lease := range leases {
+		d.requests = append(d.requests, store.Pause{Bucket: lease.Bucket, Seen: lease.PausedUntil, Until: until, By: c.by, Reason: c.reason})
 	}
 	return d
 }
@@ -173,34 +169,43 @@ func (c *pauseBuckets) bucketChange(found leases, until store.Ticks) change {
 // topicChange sets the topic aside in every bucket, with an end. Each owner is told as
 // soon as its bucket is done. A topic that is being delivered again is left alone: its
 // rows are on their way, and the end of that would end the pause, too.
-func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s *settings.Settings, found leases, until store.Ticks) (change, error) {
+func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s *settings.Settings, f picture.Fleet, until store.Ticks) (change, error) {
 	aside, err := readAside(ctx, client, s)
 	if err != nil {
 		return change{}, err
 	}
 	d := change{question: fmt.Sprintf("pause topic %s in %s, %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"), endText(until))}
+	marked := aside.ofTopic(c.topic)
+	d.facts = topicFacts(c.topic, marked, s.Relay.BucketCount, " already")
 	before := map[int]store.Marker{}
-	for _, m := range aside.markers {
-		if m.KeyID == "" && m.Topic == c.topic {
-			before[m.bucket] = m.Marker
-		}
+	for _, m := range marked {
+		before[m.bucket] = m.Marker
 	}
 	for b := range s.Relay.BucketCount {
-		m, is := before[b]
-		switch {
-		case is && m.RetryAt != 0:
-			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, since %s: pause it when relay parked list does not show it any more",
-				legible(c.topic), b, found.age(m.RetryAt))
-		case is && m.PausedUntil != 0:
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is paused already, %s", b, pauseFact(m.PausedUntil, m.PausedBy, m.Reason)))
-		case is:
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is set aside already, since %s: %s", b, found.age(m.ParkedAt), legible(m.Reason)))
+		m := before[b]
+		if m.RetryAt != 0 {
+			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, for %s: pause it when relay parked list does not show it any more",
+				legible(c.topic), b, agoText(f, m.RetryAt))
 		}
 		d.requests = append(d.requests,
 			store.PauseTopic{Bucket: b, Seen: m.ParkedAt, Marker: store.Marker{
-				Topic: c.topic, Reason: c.reason, ParkedAt: max(found.now, m.ParkedAt+1), PausedUntil: until, PausedBy: c.by,
+				Topic: c.topic, Reason: c.reason, ParkedAt: max(f.Now(), m.ParkedAt+1), PausedUntil: until, PausedBy: c.by,
 			}},
 			store.Ring{Bucket: b, At: c.app.ticks()})
 	}
 	return d, nil
+}
+
+// whoAsks names who runs this command, as user@host.
+func (a *app) whoAsks() string {
+	name := cmp.Or(a.variable("SUDO_USER"), a.variable("USER"), a.variable("LOGNAME"))
+	if account, err := user.Current(); name == "" && err == nil {
+		name = account.Username
+	}
+	name = cmp.Or(name, "somebody")
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
 }

@@ -37,22 +37,6 @@ func waitsText(p picture.Table) string {
 	return text
 }
 
-// limitText counts things of which there may be more.
-func limitText(n int, isLimit bool, noun string) string {
-	if isLimit {
-		return fmt.Sprintf("%d or more %ss", n, noun)
-	}
-	return counted(n, noun)
-}
-
-// ending is that of a verb whose subject is one thing, or several.
-func ending(n int, isLimit bool) string {
-	if n == 1 && !isLimit {
-		return "s"
-	}
-	return ""
-}
-
 // relaysText is how many relays there are, by state.
 func relaysText(p picture.Table) string {
 	var parts []string
@@ -67,7 +51,7 @@ func relaysText(p picture.Table) string {
 // statesText is how many buckets there are, by state.
 func statesText(buckets []picture.Bucket) string {
 	var parts []string
-	for _, state := range []picture.LeaseState{picture.Owned, picture.Free, picture.Lapsed, picture.Paused} {
+	for _, state := range []picture.LeaseState{picture.Owned, picture.Free, picture.Lapsed, picture.Paused, picture.Unreadable} {
 		n := 0
 		for _, b := range buckets {
 			if b.Lease.State == state {
@@ -132,7 +116,7 @@ func byConcern(relays []picture.Relay) []picture.Relay {
 func relayRows(p picture.Table, relays []picture.Relay) [][]string {
 	var rows [][]string
 	for _, r := range relays {
-		rows = append(rows, []string{legible(r.ID), string(r.State), agoText(p, r.LastSeen) + " ago", startedText(p, r.Incarnation),
+		rows = append(rows, []string{legible(r.ID), string(r.State), agoText(p.Fleet, r.LastSeen) + " ago", startedText(p, r.Incarnation),
 			strconv.Itoa(r.Owned), cmp.Or(legible(r.Mode), "-")})
 	}
 	return rows
@@ -146,7 +130,7 @@ func startedText(p picture.Table, incarnation string) string {
 	if err != nil || ticks < 0 || ticks > outbox.MaxTicks {
 		return "-"
 	}
-	return agoText(p, store.Ticks(ticks)) + " ago"
+	return agoText(p.Fleet, store.Ticks(ticks)) + " ago"
 }
 
 var bucketColumns = []column{
@@ -199,20 +183,8 @@ func bucketRow(p picture.Table, i int) []string {
 			oldest = ageText(b.Oldest)
 		}
 	}
-	return []string{strconv.Itoa(i), string(b.Lease.State), cmp.Or(legible(b.Lease.Owner), "-"), expiryText(p, b.Lease),
+	return []string{strconv.Itoa(i), string(b.Lease.State), cmp.Or(legible(b.Lease.Owner), "-"), expiryText(p.Fleet, b.Lease),
 		waiting, oldest, asideText(b), noteOf(p, b).text}
-}
-
-// expiryText is how long a lease is good for, or since when it is not.
-func expiryText(p picture.Table, l picture.Lease) string {
-	switch {
-	case l.Owner == "" || l.Expires == 0:
-		return "-"
-	case l.Held:
-		return "in " + ageText(l.Expires.Time().Sub(p.At))
-	default:
-		return agoText(p, l.Expires) + " ago"
-	}
 }
 
 // asideText is what is set aside in a bucket.
@@ -253,11 +225,8 @@ func noteOf(p picture.Table, b picture.Bucket) note {
 	case b.Lease.Holder != "" && b.Lease.Holder != picture.Active && b.Lease.State != picture.Paused:
 		return note{"owner " + string(b.Lease.Holder), 2}
 	case b.Lease.State == picture.Paused:
-		return note{strings.TrimSpace(pauseText(p, b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)), 1}
+		return note{pauseText(b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason), 1}
 	default:
 		return note{}
 	}
 }
-
-// unitsText is an amount of capacity; the least that is sold is half a unit.
-func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', 1, 64) }

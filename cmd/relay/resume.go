@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -42,16 +42,23 @@ func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := c.checkTable(s); err != nil {
 		return err
 	}
+	if c.ofTopic {
+		return c.runTopic(ctx, s)
+	}
+	client, f, err := c.app.readFleet(ctx, s)
+	if err != nil {
+		return err
+	}
+	d := c.bucketChange(f)
+	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+func (c *resume) runTopic(ctx context.Context, s *settings.Settings) error {
 	client, err := c.app.client(ctx, s)
 	if err != nil {
 		return err
 	}
-	var d change
-	if c.ofTopic {
-		d, err = c.topicChange(ctx, client, s)
-	} else {
-		d, err = c.bucketChange(ctx, client, s)
-	}
+	d, err := c.topicChange(ctx, client, s)
 	if err != nil {
 		return advised(err, s)
 	}
@@ -60,28 +67,25 @@ func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
 
 // bucketChange ends the pauses of the buckets that have one. What is left of one that is
 // over goes with them.
-func (c *resume) bucketChange(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
-	found, err := c.app.readLeases(ctx, client, s)
-	if err != nil {
-		return change{}, err
-	}
+func (c *resume) bucketChange(f picture.Fleet) change {
+	leases := c.leases(f)
 	var d change
 	on := 0
-	for _, b := range c.buckets(len(found.byBucket)) {
-		lease := found.byBucket[b]
+	for _, pause := range pausesOf(leases) {
+		on += len(pause.buckets)
+		d.facts = append(d.facts, pause.sentence(""))
+	}
+	for _, lease := range leases {
 		if lease.PausedUntil == 0 {
 			continue
 		}
-		if found.isPaused(lease) {
-			on++
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d is paused %s", b, pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)))
-		} else {
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d was paused until %s ago", b, found.age(lease.PausedUntil)))
+		if lease.State != picture.Paused {
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d was paused until %s ago", lease.Bucket, agoText(f, lease.PausedUntil)))
 		}
-		d.requests = append(d.requests, store.Resume{Bucket: b, Seen: lease.PausedUntil})
+		d.requests = append(d.requests, store.Resume{Bucket: lease.Bucket, Seen: lease.PausedUntil})
 	}
 	d.question = fmt.Sprintf("let %s go on", counted(on, "paused bucket"))
-	return d, nil
+	return d
 }
 
 // topicChange asks for the retry of the topic, which is what resumes it.
@@ -92,21 +96,14 @@ func (c *resume) topicChange(ctx context.Context, client *store.Client, s *setti
 	}
 	at := c.app.ticks()
 	var d change
-	for _, m := range found.markers {
-		if m.KeyID != "" || m.Topic != c.topic {
-			continue
-		}
-		fact := "is set aside: " + legible(m.Reason)
-		if m.PausedUntil != 0 {
-			fact = "is paused " + pauseFact(m.PausedUntil, m.PausedBy, m.Reason)
-		}
-		d.facts = append(d.facts, fmt.Sprintf("topic %s %s in bucket %d", legible(m.Topic), fact, m.bucket))
+	marked := found.ofTopic(c.topic)
+	for _, m := range marked {
 		d.requests = append(d.requests, store.AskRetry{Bucket: m.bucket, Topic: m.Topic, At: at}, store.Ring{Bucket: m.bucket, At: at})
 	}
-	if len(d.requests) == 0 {
+	if len(marked) == 0 {
 		return d, errors.Join(fmt.Errorf("topic %s is neither paused nor set aside", legible(c.topic)), found.unreadableFault())
 	}
-	d.facts = slices.Compact(d.facts)
-	d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(d.requests)/2, "bucket"))
+	d.facts = topicFacts(c.topic, marked, s.Relay.BucketCount, "")
+	d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(marked), "bucket"))
 	return d, nil
 }

@@ -156,20 +156,3 @@ func countsText(counts map[string]int) string {
 }
 
 func durationText(d time.Duration) string { return settings.Duration(&d).String() }
-
-// wrapped is text of at most textColumns, broken at blanks: what follows the
-// first line begins with indent, and all but the last end with more. No-break
-// spaces hold together what they stand between, and become blanks.
-func wrapped(text, indent, more string) string {
-	var lines []string
-	start := len(text) - len(strings.TrimLeft(text, " "))
-	for len([]rune(text)) > textColumns {
-		end := strings.LastIndex(string([]rune(text)[:textColumns-len(more)+1]), " ")
-		if end <= start {
-			break
-		}
-		lines = append(lines, strings.TrimRight(text[:end], " ")+more)
-		text, start = indent+text[end+1:], len(indent)
-	}
-	return strings.ReplaceAll(strings.Join(append(lines, text), "\n"), "\u00a0", " ")
-}

@@ -82,7 +82,7 @@ func (c *status) show(ctx context.Context, s *settings.Settings, client *store.C
 // pictureOptions are those by which the settings want pictures taken.
 func (a *app) pictureOptions(s *settings.Settings) picture.Options {
 	return picture.Options{
-		BucketCount: s.Relay.BucketCount, LeaseDuration: s.Relay.LeaseDuration,
+		BucketCount: s.Relay.BucketCount, LeaseDuration: s.Relay.LeaseDuration, MaxClockSkew: s.Relay.MaxClockSkew,
 		CountLimit: s.Relay.PendingCountLimit, Concurrency: s.Relay.MaxConcurrency, Now: a.now,
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 )
@@ -95,12 +93,10 @@ func bucketDocumentOf(bucket int, b picture.Bucket) bucketDocument {
 	d := bucketDocument{
 		Bucket: bucket, Owner: textOrNull(b.Lease.Owner), Expires: timeOrNull(b.Lease.Expires), State: b.Lease.State,
 		PendingIsLimit: b.PendingIsLimit, OldestAgeSeconds: seconds(b.Oldest), ParkedKeys: keys, ParkedTopics: topics,
+		Paused: describeLeasePause(b.Lease),
 	}
 	if b.Fault == nil || b.Head.Waiting {
 		d.Pending = &b.Pending
-	}
-	if b.Lease.State == picture.Paused {
-		d.Paused = describePauseOf(b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)
 	}
 	return d
 }
@@ -112,15 +108,4 @@ func costDocumentOf(c picture.Cost) *costDocument {
 		d.Requests = append(d.Requests, spentDocument{Request: spent.Request, Count: spent.Count, ReadUnits: spent.Units})
 	}
 	return d
-}
-
-// seconds is a duration in JSON: to the millisecond.
-func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
-
-// textOrNull is a text of the table in JSON; null when there is none.
-func textOrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

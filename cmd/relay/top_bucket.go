@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // bucketLines are the details of a bucket: all that the picture has of it.
@@ -16,7 +17,7 @@ func bucketLines(p picture.Table, i, width int) []string {
 		{"owner", ownerText(p, b.Lease)},
 	}
 	if b.Lease.State == picture.Paused {
-		facts = append(facts, [2]string{"", "paused" + pauseText(p, b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)})
+		facts = append(facts, [2]string{"", "paused " + pauseText(b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)})
 	}
 	facts = append(facts, [2]string{"waiting", pendingText(b)})
 	if b.Head.Waiting {
@@ -49,7 +50,7 @@ func ownerText(p picture.Table, l picture.Lease) string {
 		if l.Held {
 			verb = "expires"
 		}
-		text += fmt.Sprintf(", the lease %s %s", verb, expiryText(p, l))
+		text += fmt.Sprintf(", the lease %s %s", verb, expiryText(p.Fleet, l))
 	}
 	if l.Incarnation != "" {
 		text += fmt.Sprintf(", claim %d of incarnation %s", l.Claim, legible(l.Incarnation))
@@ -92,18 +93,25 @@ func asideFacts(p picture.Table, b picture.Bucket) [][2]string {
 		facts[0][1] = asideText(b) + ", " + limitText(b.ParkedRows, b.ParkedIsLimit, "row")
 	}
 	for _, m := range b.Markers {
-		text := fmt.Sprintf("topic %s as a whole", legible(m.Topic))
-		if m.PausedUntil != 0 {
-			text = fmt.Sprintf("topic %s, paused%s", legible(m.Topic), pauseText(p, m.PausedUntil, m.PausedBy, ""))
-		}
-		if m.KeyID != "" {
-			text = fmt.Sprintf("key %s of topic %s, rejected %s", m.KeyID, cmp.Or(legible(m.Topic), "not readable"), counted(m.Attempts, "time"))
-		}
-		text += ", for " + agoText(p, m.ParkedAt)
-		if m.RetryAt != 0 {
-			text += ", a retry was asked for " + agoText(p, m.RetryAt) + " ago"
-		}
-		facts = append(facts, [2]string{"", text + reasonText(m.Reason)})
+		facts = append(facts, [2]string{"", markerFact(p.Fleet, m)})
 	}
 	return facts
+}
+
+// markerFact is what is set aside, for how long, and why.
+func markerFact(f picture.Fleet, m store.Marker) string {
+	var text string
+	switch since := agoText(f, m.ParkedAt); {
+	case m.KeyID != "":
+		text = fmt.Sprintf("key %s of topic %s, rejected %s, for %s%s", m.KeyID, cmp.Or(legible(m.Topic), "not readable"),
+			counted(m.Attempts, "time"), since, reasonText(m.Reason))
+	case m.PausedUntil != 0:
+		text = fmt.Sprintf("topic %s, for %s, paused %s", legible(m.Topic), since, pauseText(m.PausedUntil, m.PausedBy, m.Reason))
+	default:
+		text = fmt.Sprintf("topic %s as a whole, for %s%s", legible(m.Topic), since, reasonText(m.Reason))
+	}
+	if m.RetryAt != 0 {
+		text += "; a retry was asked for " + agoText(f, m.RetryAt) + " ago"
+	}
+	return text
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 )
@@ -27,7 +25,8 @@ const (
 	pausedTopic      troubleKind = "pausedTopic"      // an operator has paused a topic
 	keysSetAside     troubleKind = "keysSetAside"     // keys are set aside
 	pausedBuckets    troubleKind = "pausedBuckets"    // an operator has paused buckets
-	clockDisagrees   troubleKind = "clockDisagrees"   // this machine's clock is not the service's
+	modesDiffer      troubleKind = "modesDiffer"      // active relays have different modes
+	clockDisagrees   troubleKind = "clockDisagrees"   // this host's clock is not the table's
 	pictureHasBlanks troubleKind = "pictureHasBlanks" // some buckets could not be read
 )
 
@@ -59,7 +58,7 @@ func troublesOf(p picture.Table) []trouble {
 	all := []trouble{}
 	for _, find := range []func(picture.Table) []trouble{
 		foreignStamps, leasesBeyond, absentFleet, unreadableHeads, unreadableItems, longWaits, silentRelays,
-		leasesLeftBehind, topicsAside, keysAside, pauses, wrongClock, blanks,
+		leasesLeftBehind, topicsAside, keysAside, pauses, mixedModes, wrongClock, blanks,
 	} {
 		all = append(all, find(p)...)
 	}
@@ -81,38 +80,6 @@ func (s *sharing[K]) add(key K, bucket int) {
 		s.keys = append(s.keys, key)
 	}
 	s.buckets[key] = append(s.buckets[key], bucket)
-}
-
-// namedRuns is how many runs of buckets are named before a text says "and others".
-const namedRuns = 6
-
-// bucketsText names buckets: "bucket 5", "buckets 0-3, 7".
-func bucketsText(buckets []int) string {
-	if len(buckets) == 1 {
-		return fmt.Sprintf("bucket %d", buckets[0])
-	}
-	return "buckets " + runsText(buckets)
-}
-
-// runsText is ascending numbers in few words: "0-3, 7".
-func runsText(numbers []int) string {
-	var runs []string
-	for i := 0; i < len(numbers); {
-		end := i
-		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
-			end++
-		}
-		if len(runs) == namedRuns {
-			return fmt.Sprintf("%s and %d more", strings.Join(runs, ", "), len(numbers)-i)
-		}
-		if end > i {
-			runs = append(runs, fmt.Sprintf("%d-%d", numbers[i], numbers[end]))
-		} else {
-			runs = append(runs, fmt.Sprint(numbers[i]))
-		}
-		i = end + 1
-	}
-	return strings.Join(runs, ", ")
 }
 
 // bucketsWhere are the buckets of which something holds, ascending.

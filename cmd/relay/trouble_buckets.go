@@ -65,11 +65,12 @@ func unreadableItems(p picture.Table) (found []trouble) {
 // owner when a relay dies. What is paused, or stuck on a row, is told as that, and
 // where nobody is there at all, nobody can be expected.
 func longWaits(p picture.Table) (found []trouble) {
+	someActive := p.Count(picture.Active) > 0
 	waits := func(b picture.Bucket) bool {
 		return b.Oldest > p.Patience && b.HeadFault == nil && !isForeign(p, b) && b.Lease.State != picture.Paused
 	}
 	lone := bucketsWhere(p, func(b picture.Bucket) bool {
-		return waits(b) && b.Lease.State != picture.Owned && p.Count(picture.Active) > 0
+		return waits(b) && b.Lease.State != picture.Owned && someActive
 	})
 	if len(lone) > 0 {
 		found = append(found, newTrouble(notServed, lone,
@@ -148,20 +149,17 @@ func asideByTopic(p picture.Table, ofTopics func(store.Marker) bool) []asideGrou
 // topicsAside are topics that are set aside as a whole: for good, or for a pause.
 func topicsAside(p picture.Table) (found []trouble) {
 	for _, g := range asideByTopic(p, func(m store.Marker) bool { return m.KeyID == "" }) {
-		topic, where := "topic "+legible(g.topic), ""
-		if len(g.buckets) < len(p.Buckets) {
-			where = " in " + bucketsText(g.buckets)
-		}
-		kind, text := topicSetAside, fmt.Sprintf("%s is set aside as a whole%s, for %s", topic, where, agoText(p, g.first))
+		topic, where := "topic "+legible(g.topic), whereText(g.buckets, len(p.Buckets))
+		kind, text := topicSetAside, fmt.Sprintf("%s is set aside as a whole%s, for %s%s", topic, where, agoText(p.Fleet, g.first), reasonText(g.last.Reason))
 		advice := "to deliver it: relay parked retry --topic " + legible(g.topic)
 		if g.last.PausedUntil != 0 {
-			kind, text = pausedTopic, fmt.Sprintf("%s paused%s%s", topic, where, pauseText(p, g.last.PausedUntil, g.last.PausedBy, ""))
+			kind, text = pausedTopic, fmt.Sprintf("%s is paused%s %s", topic, where, pauseText(g.last.PausedUntil, g.last.PausedBy, g.last.Reason))
 			advice = "to go on: relay resume --topic " + legible(g.topic)
 		}
 		if g.retried > 0 {
-			text += ", and is being retried"
+			text += "; it is being delivered again"
 		}
-		found = append(found, newTrouble(kind, g.buckets, text+reasonText(g.last.Reason), advice))
+		found = append(found, newTrouble(kind, g.buckets, text, advice))
 	}
 	return found
 }
@@ -178,20 +176,13 @@ func keysAside(p picture.Table) (found []trouble) {
 		} else {
 			since = "the first for"
 		}
-		text := fmt.Sprintf("%s of %s set aside in %s, %s %s", counted(g.keys, "key"), topic, bucketsText(g.buckets), since, agoText(p, g.first))
+		text := fmt.Sprintf("%s of %s set aside in %s, %s %s", counted(g.keys, "key"), topic, bucketsText(g.buckets), since, agoText(p.Fleet, g.first))
 		if g.retried > 0 {
 			text += fmt.Sprintf(", %d being retried", g.retried)
 		}
 		found = append(found, newTrouble(keysSetAside, g.buckets, text+reasonText(g.last.Reason), advice))
 	}
 	return found
-}
-
-func reasonText(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + legible(reason)
 }
 
 // blanks are the buckets that could not be read.

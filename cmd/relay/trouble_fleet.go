@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
-	"github.com/bucketbrigade/relay/store"
 )
 
 // absentFleet is that nobody is there to move messages.
@@ -18,7 +16,7 @@ func absentFleet(p picture.Table) []trouble {
 	text := "no relay is active: none has a record here"
 	if len(p.Relays) > 0 {
 		last := slices.MaxFunc(p.Relays, func(a, b picture.Relay) int { return cmp.Compare(a.LastSeen, b.LastSeen) })
-		text = fmt.Sprintf("no relay is active: the last, %s, was seen %s ago", legible(last.ID), agoText(p, last.LastSeen))
+		text = fmt.Sprintf("no relay is active: the last, %s, was seen %s ago", legible(last.ID), agoText(p.Fleet, last.LastSeen))
 	}
 	return []trouble{newTrouble(noActiveRelay, nil, text, "start one: relay run")}
 }
@@ -29,7 +27,7 @@ func silentRelays(p picture.Table) (found []trouble) {
 			continue
 		}
 		named := bucketsWhere(p, func(b picture.Bucket) bool { return b.Lease.Owner == r.ID })
-		text := fmt.Sprintf("relay %s was last seen %s ago and has not said goodbye", legible(r.ID), agoText(p, r.LastSeen))
+		text := fmt.Sprintf("relay %s was last seen %s ago and has not said goodbye", legible(r.ID), agoText(p.Fleet, r.LastSeen))
 		if len(named) > 0 {
 			text += "; it is the last owner of " + bucketsText(named)
 		}
@@ -50,10 +48,7 @@ func leasesLeftBehind(p picture.Table) (found []trouble) {
 	}
 	for _, owner := range owners.keys {
 		buckets := owners.buckets[owner]
-		why := "has no record"
-		if p.StateOf(owner) == picture.Stopped {
-			why = "has stopped without handing over"
-		}
+		why := holderText(p.StateOf(owner))
 		found = append(found, newTrouble(leftBehind, buckets,
 			fmt.Sprintf("%s: the owner, relay %s, %s", bucketsText(buckets), legible(owner), why),
 			fmt.Sprintf("others claim what has expired; to free it at once: relay lease release --bucket %d", buckets[0])).ofRelay(owner))
@@ -81,57 +76,26 @@ func leasesBeyond(p picture.Table) []trouble {
 }
 
 func pauses(p picture.Table) (found []trouble) {
-	type pause struct {
-		by, reason string
-		until      store.Ticks
-	}
-	var alike sharing[pause]
-	for i, l := range p.Leases {
-		if l.State == picture.Paused {
-			alike.add(pause{l.PausedBy, l.PauseReason, l.PausedUntil}, i)
-		}
-	}
-	for _, of := range alike.keys {
-		buckets := alike.buckets[of]
-		resume := fmt.Sprintf("relay resume --bucket %d", buckets[0])
-		if len(buckets) == len(p.Buckets) {
-			resume = "relay resume --all"
-		}
-		found = append(found, newTrouble(pausedBuckets, buckets,
-			bucketsText(buckets)+" paused"+pauseText(p, of.until, of.by, of.reason), "to go on: "+resume))
+	for _, pause := range pausesOf(p.Leases) {
+		found = append(found, newTrouble(pausedBuckets, pause.buckets, pause.sentence(""), pause.advice(len(p.Buckets))))
 	}
 	return found
 }
 
-// pauseText says by whom something is paused, until when, and why, as the end of a
-// sentence.
-func pauseText(p picture.Table, until store.Ticks, by, reason string) string {
-	text := " until it is resumed"
-	if until < store.NoEnd {
-		text = fmt.Sprintf(" for another %s, until %s", ageText(until.Time().Sub(p.At)), until.Time().UTC().Format(time.DateTime+"Z"))
-	}
-	if by != "" {
-		text += ", by " + legible(by)
-	}
-	return text + reasonText(reason)
-}
-
-// clockTolerance is by how much this machine's clock may differ from the service's
-// without a word: what relays allow each other by default.
-const clockTolerance = 2 * time.Second
-
-func wrongClock(p picture.Table) []trouble {
-	if p.ClockAhead.Abs() <= clockTolerance {
+// mixedModes is that active relays differ in their mode. A fleet is fenced only when all
+// of it is (docs/modes.md).
+func mixedModes(p picture.Table) []trouble {
+	modes := modesOf(p.In(picture.Active))
+	if len(modes) < 2 {
 		return nil
 	}
-	direction := "ahead of"
-	if p.ClockAhead < 0 {
-		direction = "behind"
-	}
-	return []trouble{newTrouble(clockDisagrees, nil,
-		fmt.Sprintf("this machine's clock is %s %s DynamoDB's, by which all ages here are told", ageText(p.ClockAhead.Abs()), direction),
-		"a relay must not run here before it is set")}
+	return []trouble{newTrouble(modesDiffer, nil, "the fleet has relays of both modes, "+modesText(modes), modesAdvice)}
 }
 
-// agoText is how long before the picture an instant of the table was.
-func agoText(p picture.Table, at store.Ticks) string { return ageText(p.At.Sub(at.Time())) }
+func wrongClock(p picture.Table) []trouble {
+	text := clockText(p.Clock)
+	if text == "" {
+		return nil
+	}
+	return []trouble{newTrouble(clockDisagrees, nil, text, clockAdvice)}
+}

@@ -20,6 +20,7 @@ type Asker interface {
 type Options struct {
 	BucketCount   int              // buckets of the outbox, from 0
 	LeaseDuration time.Duration    // after which a relay that was not seen is silent
+	MaxClockSkew  time.Duration    // between the clocks of any two relays
 	CountLimit    int              // items of one kind in one bucket that are counted at most
 	Concurrency   int              // requests under way at once
 	Now           func() time.Time // this machine's clock
@@ -43,8 +44,10 @@ type LeaseState string
 const (
 	Owned  LeaseState = "owned"
 	Free   LeaseState = "free"   // nobody's: anybody may claim it
-	Lapsed LeaseState = "lapsed" // its owner has let it expire, or it cannot be read
+	Lapsed LeaseState = "lapsed" // its owner has let it expire: a relay's to claim
 	Paused LeaseState = "paused" // by an operator, whoever holds it
+	// Unreadable leases are nobody's to claim or to free.
+	Unreadable LeaseState = "unreadable"
 )
 
 // Fleet is who is there and who holds what: all that the coordination partition
@@ -52,12 +55,10 @@ const (
 type Fleet struct {
 	// At is when it was read, by the service's clock where that is known, which is
 	// to the second.
-	At time.Time
-	// ClockAhead is how far this machine's clock is ahead of the service's, negative
-	// when it is behind; 0 when no more is known than that they agree.
-	ClockAhead time.Duration
-	Relays     []Relay // ascending by id
-	Leases     []Lease // one for each bucket, at its number
+	At     time.Time
+	Clock  Clock   // this machine's
+	Relays []Relay // ascending by id
+	Leases []Lease // one for each bucket, at its number
 	// Beyond are leases of buckets that these settings do not have, ascending.
 	Beyond []Lease
 	// Unreadable are the items that cannot be read, one error each.
@@ -84,17 +85,20 @@ type Lease struct {
 // ReadFleet reads the coordination partition, strongly consistent, and judges what
 // stands there. An error wraps a sentinel of package store.
 func ReadFleet(ctx context.Context, table Asker, o Options) (Fleet, error) {
-	f := Fleet{Leases: make([]Lease, o.BucketCount)}
+	f := Fleet{Leases: make([]Lease, o.BucketCount), Clock: Clock{Tolerated: o.MaxClockSkew / 2}}
 	for b := range f.Leases {
 		f.Leases[b].Bucket = b
 	}
 	var records []store.RelayRecord
 	for r := (store.ReadCoordination{}); ; {
+		sent := o.Now()
 		reply := table.Do(ctx, r)
 		if reply.Class != store.Done {
 			return Fleet{}, fmt.Errorf("read relays and leases: %w", reply.Err)
 		}
-		f.setClock(o.Now(), reply.Date) // of the last page: what was read is no newer
+		received := o.Now()
+		f.Clock = f.Clock.With(sent, received, reply.Date)
+		f.At = received.UTC().Add(-f.Clock.Ahead()) // of the last page: what was read is no newer
 		page := reply.Result.(store.CoordinationPage)
 		records = append(records, page.Relays...)
 		for _, lease := range page.Leases {
@@ -113,26 +117,10 @@ func ReadFleet(ctx context.Context, table Asker, o Options) (Fleet, error) {
 	return f, nil
 }
 
-// setClock finds the service's time. Its Date has whole seconds, rounded downwards:
-// within that second this machine's clock is the finer one, and outside of it wrong.
-func (f *Fleet) setClock(now time.Time, date store.Ticks) {
-	f.At, f.ClockAhead = now.UTC(), 0
-	if date == 0 {
-		return
-	}
-	switch earliest, latest := date.Time(), date.Add(time.Second).Time(); {
-	case now.Before(earliest):
-		f.At = earliest
-	case now.After(latest):
-		f.At = latest
-	}
-	f.ClockAhead = now.Sub(f.At)
-}
-
 // judge gives relays and leases their states, by the rules by which relays judge each
 // other.
 func (f *Fleet) judge(records []store.RelayRecord, leaseDuration time.Duration) {
-	now := store.Ticks(outbox.Ticks(f.At))
+	now := f.Now()
 	for _, record := range records {
 		relay := Relay{RelayRecord: record, State: Silent}
 		switch {
@@ -168,31 +156,39 @@ func (f *Fleet) judgeLease(l *Lease, now store.Ticks) {
 	switch {
 	case l.PausedUntil > now:
 		l.State = Paused
+	case l.Unreadable:
+		l.State = Unreadable
 	case l.Held:
 		l.State = Owned
-	case hasOwner || l.Unreadable:
+	case hasOwner:
 		l.State = Lapsed
 	default:
 		l.State = Free
 	}
 }
 
-// StateOf is the state of the relay with an id.
-func (f *Fleet) StateOf(id string) RelayState {
+// Now is when the fleet was read, as the table has times.
+func (f *Fleet) Now() store.Ticks { return store.Ticks(outbox.Ticks(f.At)) }
+
+// Relay is the relay with an id; known tells whether it has a record.
+func (f *Fleet) Relay(id string) (relay Relay, known bool) {
 	i := slices.IndexFunc(f.Relays, func(r Relay) bool { return r.ID == id })
 	if i < 0 {
-		return Unknown
+		return Relay{State: Unknown}, false
 	}
-	return f.Relays[i].State
+	return f.Relays[i], true
+}
+
+// StateOf is the state of the relay with an id.
+func (f *Fleet) StateOf(id string) RelayState {
+	relay, _ := f.Relay(id)
+	return relay.State
+}
+
+// In are the relays in a state, ascending by id.
+func (f *Fleet) In(state RelayState) []Relay {
+	return slices.DeleteFunc(slices.Clone(f.Relays), func(r Relay) bool { return r.State != state })
 }
 
 // Count is how many relays are in a state.
-func (f *Fleet) Count(state RelayState) int {
-	n := 0
-	for _, r := range f.Relays {
-		if r.State == state {
-			n++
-		}
-	}
-	return n
-}
+func (f *Fleet) Count(state RelayState) int { return len(f.In(state)) }

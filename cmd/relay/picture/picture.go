@@ -149,7 +149,7 @@ type look struct {
 
 // into fills in what there is to see, the most telling first, up to the first fault.
 func (l look) into(ctx context.Context, b *Bucket) error {
-	head, err := ask[store.HeadRead](ctx, l.table, store.ReadHead{Bucket: l.bucket})
+	head, err := Ask[store.HeadRead](ctx, l.table, store.ReadHead{Bucket: l.bucket})
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (l look) into(ctx context.Context, b *Bucket) error {
 	if err != nil || (head.Created > 0 && b.Oldest <= l.options.LeaseDuration) {
 		return err
 	}
-	first, err := ask[store.Fetched](ctx, l.table, store.Fetch{Bucket: l.bucket, Limit: 1})
+	first, err := Ask[store.Fetched](ctx, l.table, store.Fetch{Bucket: l.bucket, Limit: 1})
 	b.HeadFault = first.Malformed
 	return err
 }
@@ -178,7 +178,7 @@ func (l look) into(ctx context.Context, b *Bucket) error {
 // markers reads what is set aside, up to the limit, and counts its rows.
 func (l look) markers(ctx context.Context, b *Bucket) error {
 	for r := (store.ReadMarkers{Bucket: l.bucket}); ; {
-		page, err := ask[store.MarkersPage](ctx, l.table, r)
+		page, err := Ask[store.MarkersPage](ctx, l.table, r)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (l look) markers(ctx context.Context, b *Bucket) error {
 func (l look) count(ctx context.Context, of store.Part) (items int, more bool, err error) {
 	for r := (store.Count{Bucket: l.bucket, Of: of}); ; {
 		r.Limit = l.options.CountLimit - items
-		page, err := ask[store.ItemsCounted](ctx, l.table, r)
+		page, err := Ask[store.ItemsCounted](ctx, l.table, r)
 		if err != nil {
 			return items, true, err
 		}
@@ -219,7 +219,7 @@ func (l look) count(ctx context.Context, of store.Part) (items int, more bool, e
 }
 
 // ask sends a read and returns its result.
-func ask[T any](ctx context.Context, table Asker, r store.Request) (T, error) {
+func Ask[T any](ctx context.Context, table Asker, r store.Request) (T, error) {
 	reply := table.Do(ctx, r)
 	result, _ := reply.Result.(T)
 	if reply.Class != store.Done {

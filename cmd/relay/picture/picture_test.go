@@ -61,7 +61,7 @@ func (f *fixture) Do(ctx context.Context, r store.Request) store.Reply {
 }
 
 func options() picture.Options {
-	return picture.Options{BucketCount: 4, LeaseDuration: 30 * time.Second, CountLimit: 5, Concurrency: 2,
+	return picture.Options{BucketCount: 4, LeaseDuration: 30 * time.Second, MaxClockSkew: 2 * time.Second, CountLimit: 5, Concurrency: 2,
 		Now: func() time.Time { return noon }}
 }
 
@@ -156,7 +156,7 @@ func TestWhatALeaseMeans(t *testing.T) {
 		"released":                {attributes{"ExpiresAtUtc": ticks(at(0))}, picture.Free, false},
 		"rung for, never held":    {attributes{"Attention": ticks(at(0))}, picture.Free, false},
 		"an owner without an end": {attributes{"Owner": text("a")}, picture.Free, false},
-		"an end that is no time":  {attributes{"Owner": text("a"), "ExpiresAtUtc": text("soon")}, picture.Lapsed, false},
+		"an end that is no time":  {attributes{"Owner": text("a"), "ExpiresAtUtc": text("soon")}, picture.Unreadable, false},
 		"a pause that is over":    {attributes{"Owner": text("a"), "ExpiresAtUtc": ticks(at(1e9)), "PausedUntilUtc": ticks(at(0))}, picture.Owned, true},
 		"a pause without owner":   {attributes{"PausedUntilUtc": ticks(store.Ticks(outbox.MaxTicks))}, picture.Paused, false},
 	} {
@@ -193,8 +193,8 @@ func TestThePictureIsJudgedByTheServicesClock(t *testing.T) {
 			return reply
 		}
 		table := f.take()
-		if want := noon.Add(c.at); !table.At.Equal(want) || table.ClockAhead != c.ahead {
-			t.Errorf("%v: at %v, ahead %v", c.date, table.At, table.ClockAhead)
+		if want := noon.Add(c.at); !table.At.Equal(want) || table.Clock.Ahead() != c.ahead {
+			t.Errorf("%v: at %v, ahead %v", c.date, table.At, table.Clock.Ahead())
 		}
 		if want := 2*time.Hour + c.at; table.Buckets[0].Oldest != want {
 			t.Errorf("%v: the oldest waits %v, want %v", c.date, table.Buckets[0].Oldest, want)

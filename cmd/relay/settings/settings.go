@@ -110,7 +110,7 @@ func (s *Settings) table() []setting {
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
 		{name: "lease-duration", group: Relay | Simulated | Costs | Leases | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
 		{name: "lease-renew-interval", group: Relay | Simulated | Costs, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay | Simulated | Costs | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "max-clock-skew", group: Relay | Simulated | Costs | Leases | Picture, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
 		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},

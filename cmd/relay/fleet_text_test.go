@@ -1,0 +1,82 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/bucketbrigade/relay/store"
+)
+
+// unbroken is a text without line breaks and the blanks that align it.
+func unbroken(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// saysEverywhere demands the same words of commands that show the same fact.
+func (c *console) saysEverywhere(t *testing.T, words string, commands ...[]string) {
+	t.Helper()
+	for _, args := range commands {
+		got := c.runWith("no\n", nil, append(args, "--table", "orders")...)
+		if !strings.Contains(unbroken(got.stdout+got.stderr), words) {
+			t.Errorf("%s: no %q in:\n%s%s", strings.Join(args, " "), words, got.stdout, got.stderr)
+		}
+	}
+}
+
+// A pause of buckets is told in the same words by whatever command shows it.
+func TestAPauseOfBucketsHasOneWording(t *testing.T) {
+	c := settled(t)
+	for _, bucket := range []int{1, 2} {
+		c.do(t, store.Pause{Bucket: bucket, Until: inFuture(time.Hour), By: "ann@desk", Reason: "migration"})
+	}
+	const pause = "until 2026-03-01T13:00:00Z, by ann@desk: migration"
+	c.saysEverywhere(t, "buckets 1-2 are paused "+pause, []string{"status"}, []string{"top"}, []string{"lease", "list"},
+		[]string{"resume", "--all"})
+	c.saysEverywhere(t, "buckets 1-2: paused "+pause, []string{"doctor"})
+	c.saysEverywhere(t, "buckets 1-2 are paused already "+pause, []string{"pause", "--all", "--reason=r"})
+	c.saysEverywhere(t, "each by its number: relay resume --bucket 1", []string{"status"}, []string{"doctor"})
+	lines := newScreen(t, 100, 40).shows(c.picture(t, 8)).press("/", "2", "enter", "enter")
+	lines.wantText("paused " + pause)
+}
+
+// So is one of a topic.
+func TestAPauseOfATopicHasOneWording(t *testing.T) {
+	c := settled(t)
+	for bucket := range 8 {
+		c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Minute), PausedUntil: store.NoEnd, PausedBy: "ann@desk"})
+	}
+	const pause = "until it is resumed, by ann@desk: migration"
+	c.saysEverywhere(t, "topic placed is paused "+pause, []string{"status"}, []string{"top"}, []string{"resume", "--topic=placed"})
+	c.saysEverywhere(t, "topic placed is paused already "+pause, []string{"pause", "--topic=placed", "--reason=r"})
+	c.saysEverywhere(t, "paused until it is resumed, by ann@desk: mig", []string{"parked", "list"})
+	newScreen(t, 100, 40).shows(c.picture(t, 8)).press("enter").wantText("topic placed, for 1m, paused " + pause)
+}
+
+// And so are a lease that cannot be read, and an owner without a record.
+func TestLeasesHaveTheSameStatesEverywhere(t *testing.T) {
+	c := settled(t)
+	c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": words("soon")})
+	c.ownLease(t, 3, "ghost", nil)
+	c.saysEverywhere(t, "2 unreadable", []string{"status"}, []string{"top"}, []string{"lease", "list"})
+	for _, command := range [][]string{{"status"}, {"lease", "list"}} {
+		c.saysEverywhere(t, `"state": "unreadable"`, append(command, "--output=json"))
+	}
+	c.saysEverywhere(t, "ghost, has no record", []string{"status"}, []string{"top"})
+	c.saysEverywhere(t, "ghost, which has no record", []string{"doctor"})
+	c.saysEverywhere(t, "ghost has no record", []string{"lease", "release", "--bucket=3"})
+}
+
+// A fleet of both modes is told with what docs/modes.md has of it.
+func TestAFleetOfBothModesIsTold(t *testing.T) {
+	c := settled(t)
+	c.saysEverywhere(t, "relay-modes 2 active relays: mode ordered", []string{"doctor"})
+	if got := c.run("status", "--table", "orders"); strings.Contains(got.stdout, "both modes") {
+		t.Errorf("of a fleet of one mode:\n%s", got.stdout)
+	}
+	c.record(t, "B", attributes{"Mode": words("fenced")})
+	c.saysEverywhere(t, "of both modes, 1 fenced, 1 ordered: a fleet is fenced only when all of it is", []string{"status"}, []string{"doctor"})
+	c.saysEverywhere(t, "as long as one is, consumers must read committed records", []string{"status"}, []string{"doctor"})
+	c.record(t, "B", attributes{"Mode": words("fenced"), "StoppedAtUtc": types.AttributeValue(before(time.Minute))})
+	c.saysEverywhere(t, "relay-modes 1 active relay: mode ordered", []string{"doctor"})
+}
