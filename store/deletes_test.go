@@ -103,6 +103,7 @@ func requests() []store.Request {
 		store.Pause{Bucket: 3, Until: noon, By: "b", Reason: "r", NotAfter: at},
 		store.Resume{Bucket: 3, Seen: noon, NotAfter: at},
 		store.PauseTopic{Bucket: 3, Marker: store.Marker{Topic: "t", ParkedAt: noon, PausedUntil: noon}, NotAfter: at},
+		store.CallOff{Bucket: 3, Seen: store.Marker{Topic: "t", ParkedAt: noon, RetryAt: noon}, ParkedAt: noon + 1, NotAfter: at},
 		store.MoveUnreadable{Bucket: 3, Sequence: 1, Item: item{}, Marker: store.Marker{KeyID: keyID}, Token: "6", NotAfter: at},
 	}
 }
