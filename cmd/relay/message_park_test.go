@@ -56,7 +56,7 @@ func TestParkingWhatIsSetAsideAlready(t *testing.T) {
 	c := newConsole(t)
 	c.fill(t, samples()...)
 	keyID := outbox.ParkedKeyID(&outbox.Message{Topic: "placed", Key: []byte("order-4711")})
-	before := store.Marker{KeyID: keyID, Topic: "placed", Reason: "before", Attempts: 3, ParkedAt: 5, RetryAt: 6}
+	before := store.Marker{KeyID: keyID, Topic: "placed", Reason: "before", Attempts: 3, ParkedAt: 5}
 	c.setAside(t, 3, before)
 	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=1", "--yes")
 	if got.code != exitDone || !strings.Contains(got.stdout, "already: set aside key "+keyID) || c.markers(t, 3)["KEY#"+keyID] != before || len(c.rung(t)) != 1 {

@@ -156,6 +156,25 @@ func shortened(text string, width int) string {
 	return text
 }
 
+// folded is text in lines of at most width characters, broken at blanks where that can
+// be. What a line begins with stays as it is.
+func folded(text string, width int) []string {
+	var lines []string
+	runes := []rune(text)
+	for len(runes) > width {
+		end := width
+		for i := width; i > width/2; i-- {
+			if runes[i] == ' ' {
+				end = i
+				break
+			}
+		}
+		lines = append(lines, string(runes[:end]))
+		runes = []rune(strings.TrimLeft(string(runes[end:]), " "))
+	}
+	return append(lines, string(runes))
+}
+
 // ageText is a duration in its two largest units at most: 4m, 3h12m, 2d7h.
 func ageText(d time.Duration) string {
 	units := []struct {

@@ -189,8 +189,8 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 		m, is := before[b]
 		switch {
 		case is && m.RetryAt != 0:
-			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, since %s: pause it when relay parked list does not show it any more",
-				legible(c.topic), b, found.age(m.RetryAt))
+			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, since %s: pause it when relay parked list does not show it any more, or call that off first: relay parked retry --call-off --topic %s",
+				legible(c.topic), b, found.age(m.RetryAt), legible(c.topic))
 		case is && m.PausedUntil != 0:
 			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is paused already, %s", b, pauseFact(m.PausedUntil, m.PausedBy, m.Reason)))
 		case is:

@@ -14,7 +14,7 @@ type Act string
 
 // The acts.
 const (
-	Retry         Act = "retry"           // of a key, or a topic, that is set aside
+	Retry         Act = "retry" // of a key, or a topic, that is set aside
 	CallOff       Act = "call a retry off"
 	Discard       Act = "discard"         // of a row that is set aside
 	SetKeyAside   Act = "set a key aside" // of which a row was, or will be, written
