@@ -23,6 +23,8 @@ func (c *Client) operate(ctx context.Context, api API, r Request) Reply {
 		return c.discardParked(ctx, api, r)
 	case Ring:
 		return c.ring(ctx, api, r)
+	case FindParkedKey:
+		return c.findParkedKey(ctx, api, r)
 	case CountParked:
 		return c.countParked(ctx, api, r)
 	case ReadRow:

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -22,6 +23,13 @@ type asideMarker struct {
 type aside struct {
 	markers    []asideMarker // ascending by bucket; topics before keys within each
 	unreadable []error       // why further markers cannot be read, one each
+	strays     []strayKey    // once they were looked for; ascending by bucket
+}
+
+// strayKey is a key with rows in a bucket that are set aside, and no marker.
+type strayKey struct {
+	bucket int
+	keyID  string
 }
 
 // inBuckets runs a function for every bucket, several at once.
@@ -65,6 +73,28 @@ func readMarkers(ctx context.Context, client *store.Client, bucket int) (aside, 
 			return found, nil
 		}
 	}
+}
+
+// findStrays looks for rows without a marker: a read for each key that is set aside, and
+// one for each bucket.
+func (a *aside) findStrays(ctx context.Context, client *store.Client, s *settings.Settings) error {
+	found := make([][]string, s.Relay.BucketCount)
+	err := inBuckets(ctx, s, func(ctx context.Context, bucket int) (err error) {
+		var markers []store.Marker
+		for _, m := range a.markers {
+			if m.bucket == bucket {
+				markers = append(markers, m.Marker)
+			}
+		}
+		found[bucket], err = picture.Strays(ctx, client, bucket, 0, markers)
+		return err
+	})
+	for bucket, keyIDs := range found {
+		for _, keyID := range keyIDs {
+			a.strays = append(a.strays, strayKey{bucket, keyID})
+		}
+	}
+	return err
 }
 
 // unreadableFault says at the end of a command that some markers were passed over.

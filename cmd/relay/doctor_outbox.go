@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -42,6 +43,7 @@ type bucketSeen struct {
 	malformed error               // why a row blocks the bucket
 	uses      map[string]topicUse // what the rows need of their topics
 	aside     aside
+	strays    []string // key ids with rows set aside, and no marker
 	standing  standing
 }
 
@@ -102,6 +104,13 @@ func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, e
 	}
 	o.digest(&seen, bucket, page)
 	if seen.aside, err = readMarkers(ctx, o.client, bucket); err != nil {
+		return seen, err
+	}
+	var markers []store.Marker
+	for _, m := range seen.aside.markers {
+		markers = append(markers, m.Marker)
+	}
+	if seen.strays, err = picture.Strays(ctx, o.client, bucket, 0, markers); err != nil {
 		return seen, err
 	}
 	seen.standing, err = o.sequences.read(ctx, bucket)
@@ -266,7 +275,11 @@ func (o *outboxChecks) parked() []checkDocument {
 	var found []checkDocument
 	if len(unreadable) > 0 {
 		found = append(found, failed(checkParked, counted(len(unreadable), "marker"), "cannot be read, the first: "+unreadable[0].Error(),
-			"repair the item: as long as it cannot be read, nobody knows what is set aside"))
+			"repair the item, and do not delete it: as long as it cannot be read, nobody knows what is set aside"))
+	}
+	found = append(found, o.strays()...)
+	if len(markers) == 0 && len(found) > 0 {
+		return found
 	}
 	if len(markers) == 0 {
 		return append(found, passed(checkParked, bucketsCounted(o.settings), "nothing is set aside"))
@@ -286,6 +299,19 @@ func (o *outboxChecks) parked() []checkDocument {
 	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"),
 		fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given")),
 		"their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"))
+}
+
+// strays are rows set aside that no relay knows of.
+func (o *outboxChecks) strays() (found []checkDocument) {
+	for bucket, seen := range o.buckets {
+		if len(seen.strays) > 0 {
+			found = append(found, failed(checkParked, bucketsText([]int{bucket}),
+				fmt.Sprintf("rows of %s are set aside without a marker, the first: %s; relays do not know of them, and newer rows of the key pass",
+					counted(len(seen.strays), "key"), seen.strays[0]),
+				"have them delivered: relay parked retry "+listedKeys(seen.strays)))
+		}
+	}
+	return found
 }
 
 func (o *outboxChecks) counters() []checkDocument {

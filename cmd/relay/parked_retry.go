@@ -82,6 +82,15 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 		}
 		return advised(c.app.carryOut(ctx, client, c.callingOff(found, chosen), c.consent, c.output), s)
 	}
+	if c.all {
+		if err := found.findStrays(ctx, client, s); err != nil {
+			return advised(err, s)
+		}
+		for _, stray := range found.strays {
+			c.keyIDs = append(c.keyIDs, stray.keyID)
+		}
+		c.keyIDs = slices.Compact(slices.Sorted(slices.Values(c.keyIDs)))
+	}
 	strays, err := c.findStrays(ctx, client, s, chosen)
 	if err != nil {
 		return advised(err, s)

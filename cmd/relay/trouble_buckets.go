@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/store"
@@ -179,6 +180,28 @@ func keysAside(p picture.Table) (found []trouble) {
 		found = append(found, newTrouble(keysSetAside, g.buckets, text+reasonText(g.last.Reason), advice))
 	}
 	return found
+}
+
+// strayRows are rows set aside that no relay knows of.
+func strayRows(p picture.Table) (found []trouble) {
+	for i, b := range p.Buckets {
+		if len(b.Strays) == 0 {
+			continue
+		}
+		found = append(found, newTrouble(rowsWithoutMarker, []int{i},
+			fmt.Sprintf("bucket %d: rows of %s are set aside without a marker, and newer ones pass them", i, counted(len(b.Strays), "key")),
+			"have them delivered: relay parked retry "+listedKeys(b.Strays)))
+	}
+	return found
+}
+
+// listedKeys are key ids as arguments; of many, all that is set aside is meant.
+func listedKeys(keyIDs []string) string {
+	const most = 2 // that a line has room for
+	if len(keyIDs) > most {
+		return "--all"
+	}
+	return strings.Join(keyIDs, " ")
 }
 
 func reasonText(reason string) string {

@@ -297,6 +297,29 @@ var parkingCases = []testCase{
 		}
 		p.wantRows(p.lease, called)
 	})},
+	{"keys that have rows are found one by one, with a marker or without", onLease(func(p parking) {
+		p.store(p.marker(nil), row("OUTBOX#PARKED#3", "ROW#nonsense", nil))
+		for _, keyID := range []string{parkedKey, strings.Repeat("1e", 16)} {
+			for i := range int64(3) {
+				p.store(p.aside(p.message(i+1, nil), keyID, i+1))
+			}
+		}
+		var found []string
+		r := store.FindParkedKey{Bucket: 3}
+		for next := true; next; {
+			one := p.do(r, store.Done).Result.(store.ParkedKeyFound)
+			found = append(found, one.KeyID)
+			if one.Unreadable != nil {
+				found[len(found)-1] = "unreadable"
+			}
+			r.After, next = one.Next, one.Next != ""
+		}
+		want := []string{strings.Repeat("1e", 16), parkedKey}
+		slices.Sort(want)
+		if want = append(want, "unreadable", ""); !slices.Equal(found, want) {
+			p.Fatalf("got %q", found)
+		}
+	})},
 	{"rows are counted by pages of a limit and of 1 MB", onLease(func(p parking) {
 		p.store(p.marker(nil), p.aside(p.message(1, nil), strings.Repeat("1e", 16), 1))
 		for i := range int64(5) {
