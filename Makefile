@@ -8,7 +8,7 @@ export CGO_ENABLED = 1
 FUZZTIME ?= 100000x
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race integration memory storm simulate explore mutants lint fuzz bench build services
+.PHONY: help demo test race integration deploy memory soak storm simulate explore mutants lint fuzz bench build docs man services
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,10 +41,18 @@ integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 		INTEGRATION_KAFKA=$$(scripts/services jars); export INTEGRATION_KAFKA; \
 	fi; \
 	export INTEGRATION_RELAY='$(CURDIR)/bin/relay'; \
-	go test -v -tags integration -count=1 -parallel 4 -timeout 15m $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
+	go test -v -tags integration -count=1 -parallel 4 -timeout $(or $(TIMEOUT),15m) $(if $(RUN),-run '$(RUN)') ./integration/... | awk '!/^ *(===|    --- PASS)/'
+
+deploy: ## Checks the files of deploy by the tools that read them: Helm, Compose, Terraform, systemd
+	cd deploy/check && go vet ./... && go test -count=1 -timeout 15m ./...
 
 memory: ## Measures the memory of a relay with a million rows waiting; takes some minutes
 	INTEGRATION_MEMORY_ROWS=$(or $(ROWS),1000000) $(MAKE) integration RUN=TestMemory
+
+# What a relay has of memory, goroutines, threads and file descriptors must not grow:
+# the line through the readings of the second half (integration/trend_test.go).
+soak: ## Watches a relay for SOAK=30m while another is restarted each minute
+	INTEGRATION_SOAK=$(or $(SOAK),30m) $(MAKE) integration RUN=TestSoak TIMEOUT=24h
 
 # The seeds draw fleets of one to five relays with settings of their own. The end
 # says what was seen, and how fast.
@@ -82,6 +90,12 @@ bench: ## Runs the benchmarks
 
 build: ## Builds bin/relay; its version is the commit's, by Go's own stamp
 	go build -o bin/relay ./cmd/relay
+
+man: build ## Writes the man pages into build/man
+	bin/relay reference man build/man
+
+docs: ## Writes docs/cli.md anew, from the commands
+	go test ./cmd/relay -run Reference -update
 
 services: ## Starts Apache Kafka and the emulator; scripts/services stop ends them
 	scripts/services start

@@ -113,6 +113,11 @@ type Config struct {
 	// default 10,000. DynamoDB bills a count as a read of all that is counted.
 	PendingCountLimit int
 
+	// TraceLinks turns tracing on: for each batch event.BatchTraced is emitted, with at most
+	// so many of the traces that its messages were written in (outbox.Options.Propagator), of
+	// which telemetry.Spans makes a span with links. Zero: tracing is off, and costs nothing.
+	TraceLinks int
+
 	// MessageIDHeader is the header that carries the message id; default
 	// "x-outbox-message-id". A caller's header of that very name is replaced.
 	MessageIDHeader string
@@ -221,6 +226,7 @@ func (c Config) Validate() error {
 	fault(c.MaxBatchBytes < 1, "MaxBatchBytes %d: must be positive", c.MaxBatchBytes)
 	fault(c.MaxConcurrency < 1, "MaxConcurrency %d: must be positive", c.MaxConcurrency)
 	fault(c.MetricsInterval < 0, "MetricsInterval %v: must not be negative", c.MetricsInterval)
+	fault(c.TraceLinks < 0, "TraceLinks %d: must not be negative", c.TraceLinks)
 	fault(c.PendingCountLimit < 1, "PendingCountLimit %d: must be positive", c.PendingCountLimit)
 	fault(strings.TrimSpace(c.MessageIDHeader) == "", "MessageIDHeader %q: must not be blank", c.MessageIDHeader)
 	for _, d := range []struct {

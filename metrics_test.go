@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	relay "github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -51,12 +54,17 @@ func runMeasured(t *testing.T, cfg relay.Config) measured {
 	return m
 }
 
+// scrape is what Prometheus is told.
+func (m measured) scrape() string {
+	answer := httptest.NewRecorder()
+	m.export.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	return answer.Body.String()
+}
+
 // value is what a scrape has for a series, which must be there.
 func (m measured) value(series string) float64 {
 	m.t.Helper()
-	answer := httptest.NewRecorder()
-	m.export.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	_, after, found := strings.Cut("\n"+answer.Body.String(), "\n"+series+" ")
+	_, after, found := strings.Cut("\n"+m.scrape(), "\n"+series+" ")
 	text, _, _ := strings.Cut(after, "\n")
 	value, err := strconv.ParseFloat(text, 64)
 	if !found || err != nil {
@@ -175,21 +183,81 @@ func TestAllRequestsAreKnownToMetrics(t *testing.T) {
 	})
 }
 
+// So does each class of failures to publish.
+func TestAllFailureClassesAreKnownToMetrics(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := runMeasured(t, config(newTable(t), newBroker()))
+		acknowledged := publisher.Class(0).String() // what is no failure
+		for class := publisher.Class(1); class.String() != acknowledged; class++ {
+			m.value(fmt.Sprintf(`outbox_publish_failures_total{class=%q,outbox_name="orders"}`, class))
+		}
+		m.stop()
+	})
+}
+
+// Each cause for which a bucket looks for messages stands at zero before it has
+// occurred, and none that never can.
+func TestAllWakeupCausesAreKnownToMetrics(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := runMeasured(t, config(newTable(t), newBroker()))
+		series := regexp.MustCompile(`(?m)^outbox_wakeups_total\{cause="([^"]*)",`)
+		var known []string
+		for _, match := range series.FindAllStringSubmatch(m.scrape(), -1) {
+			known = append(known, match[1])
+		}
+		m.stop()
+		slices.Sort(known)
+		if causes := wakeupCauses(t); !slices.Equal(known, causes) {
+			t.Errorf("metrics know the causes %q, a bucket has %q", known, causes)
+		}
+	})
+}
+
+// wakeupCauses reads from the source of actors/bucket why a bucket is woken: the words
+// that wake is called with and that woken is set to.
+func wakeupCauses(t *testing.T) (causes []string) {
+	t.Helper()
+	cause := func(e ast.Expr) {
+		word, literal := e.(*ast.BasicLit)
+		if !literal {
+			return
+		}
+		if text, err := strconv.Unquote(word.Value); err != nil {
+			t.Fatal(err)
+		} else if text != "" { // which ends a wish
+			causes = append(causes, text)
+		}
+	}
+	for _, file := range parsed(t, "actors/bucket/*.go") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if f, method := n.Fun.(*ast.SelectorExpr); method && f.Sel.Name == "wake" {
+					cause(n.Args[0])
+				}
+			case *ast.AssignStmt:
+				for i, left := range n.Lhs {
+					if f, field := left.(*ast.SelectorExpr); field && f.Sel.Name == "woken" && len(n.Rhs) == len(n.Lhs) {
+						cause(n.Rhs[i])
+					}
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(causes)
+	return slices.Compact(causes)
+}
+
 // requestNames reads from the source of package store what a relay's requests call
-// themselves; those of people, and of who repairs a counter, no relay sends.
+// themselves; those of people, and of commands that look into a table or repair it, no
+// relay sends.
 func requestNames(t *testing.T) (names []string) {
 	t.Helper()
-	paths, err := fs.Glob(os.DirFS("."), "store/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		if path == "store/operator.go" || path == "store/counter.go" {
+	ofPeople := []string{"store/operator.go", "store/pause.go", "store/counter.go", "store/try.go"}
+	for path, file := range parsed(t, "store/*.go") {
+		if slices.Contains(ofPeople, path) {
 			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			method, ok := n.(*ast.FuncDecl)
@@ -208,4 +276,23 @@ func requestNames(t *testing.T) (names []string) {
 		t.Fatalf("found only the requests %v", names)
 	}
 	return names
+}
+
+// parsed is the source of some files but for tests, by path.
+func parsed(t *testing.T, pattern string) map[string]*ast.File {
+	t.Helper()
+	paths, err := fs.Glob(os.DirFS("."), pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	files := map[string]*ast.File{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		if files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }

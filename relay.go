@@ -163,6 +163,7 @@ func (r *Relay) coordinatorConfig() coordinator.Config {
 			LeaseRenewInterval: c.LeaseRenewInterval,
 			MaxClockSkew:       c.MaxClockSkew,
 			Fenced:             c.Mode == ModeFenced,
+			TraceLinks:         c.TraceLinks,
 		},
 		Publisher: publisher.Config{
 			Factory:         c.Producers,

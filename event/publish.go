@@ -39,6 +39,22 @@ type BatchPublished struct {
 	Took         time.Duration
 }
 
+// BatchTraced: the same as BatchPublished, with the traces that the batch's messages
+// were written in. It is emitted only when tracing is on.
+type BatchTraced struct {
+	Bucket int
+	Batch  BatchPublished
+	Topic  string // of all its messages; empty when they have several
+	// Traces are those of its messages that were sampled, in the order of the rows and
+	// each once; of so many that there is a limit, the first.
+	Traces []Trace
+	// Unlinked is how many traces more there were.
+	Unlinked int
+	// Class and Code are the fault of the first row without an acknowledgement, as in
+	// PublishFailed; empty when all were acknowledged.
+	Class, Code string
+}
+
 // BatchRemoved: the acknowledged rows of a batch were deleted.
 type BatchRemoved struct {
 	Bucket int
@@ -210,6 +226,7 @@ func (BatchFetched) EventName() string       { return "batch.fetched" }
 func (GapProbed) EventName() string          { return "gap.probed" }
 func (RecordAcknowledged) EventName() string { return "record.acknowledged" }
 func (BatchPublished) EventName() string     { return "batch.published" }
+func (BatchTraced) EventName() string        { return "batch.traced" }
 func (BatchRemoved) EventName() string       { return "batch.removed" }
 func (RecordRejected) EventName() string     { return "record.rejected" }
 func (PublishFailed) EventName() string      { return "publish.failed" }

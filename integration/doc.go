@@ -10,6 +10,7 @@
 //	INTEGRATION_RELAY     path of the relay binary under test
 //	INTEGRATION_KAFKA     folder of Apache Kafka's jars, for tests with brokers of their own
 //	INTEGRATION_MEMORY_ROWS    how many rows wait when memory is measured; `make memory` sets it
+//	INTEGRATION_SOAK    how long the soak lasts, such as 30m; `make soak` sets it, without it there is none
 //	INTEGRATION_OUTAGE    how long a broker is away, such as 60s; 20s when it is not set
 //
 // What is held where:
@@ -26,6 +27,7 @@
 //	fatal_test.go        how soon other buckets publish after a fatal error
 //	growth_test.go       a topic that gains partitions
 //	memory_test.go       what a relay has resident with many rows waiting
+//	soak_test.go         what a relay has, over half an hour, when another is restarted each minute
 //	refusal_test.go      what ends a relay: its exit code, and its words
 //	doctor_test.go       what relay doctor finds, beside a relay at work and in an outbox in trouble
 //	store_test.go        the table's conformance suite, on the emulator
@@ -39,7 +41,7 @@
 // cost_test.go) is pure and has tests of its own, which plant what must be found;
 // they have no build tag and run in `make test`.
 //
-// Nothing sleeps or polls. Tests wait for what a process says, for a consumer's
+// Nothing sleeps or polls, but the soak, which is a load and readings in steady time. Tests wait for what a process says, for a consumer's
 // records, for requests that pass by, or for an exit, each with a deadline that
 // only a failure reaches.
 package integration

@@ -58,18 +58,28 @@ func (d diagnosis) wants(t *testing.T, id, status string, texts ...string) {
 	t.Errorf("no check %s is a %s with %q among %+v", id, status, texts, d.Checks)
 }
 
-// A relay at work on a sound outbox, and nothing that fails. What the emulator or a
-// single broker cannot be is a warning, or skipped.
+// Beside a relay at work on a sound outbox nothing fails. What the emulator or a single
+// broker cannot be is a warning, or skipped. And the relay does not notice: no fence of
+// its is taken, and it publishes afterwards as before.
 func TestDoctorBesideARelayAtWork(t *testing.T) {
 	client := dynamo(t)
 	schema := freshTable(t, client, outbox.Schema{})
 	topic := schema.Table
 	createTopic(t, topic, 2, 0)
-	relay := start(t, "relay", relayArgs(t, schema.Table, "relay-1")...)
+	relay := start(t, "relay", relayArgs(t, schema.Table, "relay-1", "--mode", "fenced")...)
 	relay.await("relay.ready", nil)
-	relay.await("bucket.claimed", func(l line) bool { return l.Bucket != nil && *l.Bucket == schema.BucketCount-1 })
+	for bucket := range schema.BucketCount {
+		relay.await("bucket.claimed", func(l line) bool { return l.Bucket != nil && *l.Bucket == bucket })
+	}
+	writer, messages := newWriter(t, client, schema), make([]sent, 2)
+	for i := range messages {
+		messages[i] = sent{message: outbox.NewMessage(topic, []byte("k"), nil)}
+	}
+	write(t, writer, messages[:1])
+	awaitDelivery(t, messages[:1], map[string]int{topic: 2})
 
-	code, d := diagnose(t, schema.Table, "--lease-duration", "3s", "--lease-renew-interval", "1s", "--max-clock-skew", "200ms")
+	alike := []string{"--mode", "fenced", "--lease-duration", "3s", "--lease-renew-interval", "1s", "--max-clock-skew", "200ms"}
+	code, d := diagnose(t, schema.Table, alike...)
 	if code != 0 || !d.OK {
 		t.Errorf("exit code %d, ok %v", code, d.OK)
 	}
@@ -80,17 +90,22 @@ func TestDoctorBesideARelayAtWork(t *testing.T) {
 	}
 	d.wants(t, "table", "ok", schema.Table)
 	d.wants(t, "table-ttl", "ok")
-	d.wants(t, "relays", "ok", "relay-1 (ordered)")
+	d.wants(t, "relays", "ok", "relay-1 (fenced)")
 	d.wants(t, "leases", "ok", "8 buckets")
 	d.wants(t, "permission", "ok", "6 actions")
 	d.wants(t, "brokers", "ok", "1 broker")
 	d.wants(t, "broker-versions", "ok", "Produce")
 	d.wants(t, "kafka-producer", "ok")
-
-	// The fence of no bucket is taken: the relay of a fenced fleet works on.
-	_, d = diagnose(t, schema.Table, "--mode", "fenced")
 	d.wants(t, "kafka-transactions", "ok", "-doctor")
-	d.wants(t, "relay-modes", "warning", "fenced")
+	_, d = diagnose(t, schema.Table, "--lease-duration", "9s", "--lease-renew-interval", "1s")
+	d.wants(t, "relay-modes", "warning", "mode fenced, the settings here say ordered")
+	d.wants(t, "lease-duration", "warning", "relay-1")
+
+	write(t, writer, messages[1:])
+	awaitDelivery(t, messages[1:], map[string]int{topic: 2})
+	if failures := relay.said(func(l line) bool { return l.Event == "publish.failed" || l.Level == "error" }); len(failures) > 0 {
+		t.Errorf("the relay has noticed: %v", failures)
+	}
 	relay.stop()
 }
 
@@ -122,7 +137,9 @@ func TestDoctorOnAnOutboxInTrouble(t *testing.T) {
 		old, far)
 	foreign := schema
 	foreign.BucketCount = 16
-	enqueue(t, client, foreign, outbox.NewMessage(name("strict"), []byte("key"), nil))
+	stamped := outbox.NewMessage(name("strict"), []byte("k"), nil)
+	stamped.Partition = new(int32)
+	enqueue(t, client, foreign, stamped)
 
 	code, d := diagnose(t, schema.Table, "--poison", "dead-letter", "--dead-letter-topic", name("letters"))
 	if code != 1 || d.OK {

@@ -7,6 +7,6 @@
 // time whatever the brokers do. It is the only package that needs cgo; outside
 // of it nobody sees a type or an error of librdkafka's.
 //
-// Mock starts librdkafka's mock cluster for the demo and for tests, and
-// ReadTopic reads a topic back.
+// Mock starts librdkafka's mock cluster for the demo and for tests, ReadTopic reads
+// a topic back, and an Inspector asks a cluster about itself, for relay doctor.
 package kafka

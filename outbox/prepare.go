@@ -31,8 +31,9 @@ type entry struct {
 }
 
 // prepare turns the messages of a call into entries without numbers, or returns everything that is wrong
-// with any of them, joined. Own are the items that the caller puts into the same transaction.
-func (w *Writer) prepare(messages []Message, own []types.TransactWriteItem) ([]entry, error) {
+// with any of them, joined. Own are the items that the caller puts into the same transaction; trace are
+// the headers of the trace that the call is in.
+func (w *Writer) prepare(messages []Message, own []types.TransactWriteItem, trace []Header) ([]entry, error) {
 	var faults []error
 	entries := make([]entry, 0, len(messages))
 	sum := callSum{bytes: ownBytes(own)}
@@ -48,6 +49,7 @@ func (w *Writer) prepare(messages []Message, own []types.TransactWriteItem) ([]e
 			faults = append(faults, fmt.Errorf("%s: %s", describe(i, m.ID), strings.Join(problems, ", ")))
 			continue
 		}
+		m.Headers = w.withTrace(m.Headers, trace)
 		bucket := m.Bucket(w.schema.BucketCount)
 		// Every sort key has as many digits, so the size is known before the number is.
 		item := w.schema.EncodeMessage(m, bucket, 0)

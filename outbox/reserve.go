@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,11 @@ import (
 // build checks the messages of a call and gives each its number. After an error nothing was written but,
 // perhaps, counters; the numbers taken from them are gaps, which do no harm.
 func (w *Writer) build(ctx context.Context, messages []Message, own []types.TransactWriteItem) ([]entry, error) {
-	entries, err := w.prepare(messages, own)
+	trace := w.traceHeaders(ctx)
+	entries, err := w.prepare(messages, own, trace)
+	if len(trace) > 0 && errors.Is(err, ErrTooLarge) {
+		entries, err = w.prepare(messages, own, nil) // a trace must not be what fails a write
+	}
 	if err != nil {
 		return nil, err
 	}

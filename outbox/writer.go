@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
 )
 
 // DefaultMaxConcurrency is how many requests a call has outstanding at most, when Options say nothing.
@@ -36,6 +37,13 @@ type Options struct {
 	// a relay in this process reads them at once: (*relay.Relay).Notify. It runs on the caller's goroutine
 	// and must not block. Nil: relays find the messages by polling.
 	Notify func(buckets ...int)
+	// Propagator puts the trace that a call's context is in into the headers of its messages, behind the
+	// caller's, so that consumers go on with it and a relay's spans link to it:
+	// propagation.TraceContext{} for the headers traceparent and tracestate of W3C, or what the
+	// application has set for all, otel.GetTextMapPropagator(). A message that has a header of the
+	// propagator's already is stored as it is, and so is a call that would be too large with them. Nil:
+	// nothing is added. docs/tracing.md.
+	Propagator propagation.TextMapPropagator
 }
 
 // Schema is the part of the options that says where the items live, with its defaults filled in.
@@ -65,6 +73,7 @@ type Writer struct {
 	schema         Schema
 	maxConcurrency int
 	notify         func(buckets ...int)
+	propagator     propagation.TextMapPropagator // nil: messages carry no trace
 }
 
 // NewWriter is a Writer over api. Its error names every fault of the options; nothing is sent.
@@ -81,6 +90,7 @@ func NewWriter(api API, o Options) (*Writer, error) {
 		schema:         o.Schema(),
 		maxConcurrency: cmp.Or(o.MaxConcurrency, DefaultMaxConcurrency),
 		notify:         o.Notify,
+		propagator:     o.Propagator,
 	}, nil
 }
 

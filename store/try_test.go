@@ -20,9 +20,9 @@ func TestTryingChangesNothing(t *testing.T) {
 		before := f.db.Items("orders")
 		for _, action := range store.Actions() {
 			f.do(store.Try{Action: action}, store.Done)
-		}
-		if after := f.db.Items("orders"); !reflect.DeepEqual(after, before) {
-			t.Errorf("the table had %v, and has %v", before, after)
+			if after := f.db.Items("orders"); !reflect.DeepEqual(after, before) {
+				t.Errorf("%s: the table had %v, and has %v", action, before, after)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 
 // ErrExport: the OTEL_* variables ask for an export that is not in this build.
 // Correct the variable that is named.
-var ErrExport = errors.New("metrics export")
+var ErrExport = errors.New("telemetry export")
 
 // Export is a meter provider of our own, for a process that has no other: it is
 // read by Prometheus through Handler, and sends over OTLP when the standard
@@ -59,9 +60,6 @@ type ExportOptions struct {
 // unreachable collector is no error: what could not be sent goes to
 // OpenTelemetry's error handler. The error is ErrExport's or the exporter's.
 func NewExport(ctx context.Context, o ExportOptions) (*Export, error) {
-	if o.Environment == nil {
-		o.Environment = func(string) string { return "" }
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scraped, err := prometheusexporter.New(
@@ -77,7 +75,7 @@ func NewExport(ctx context.Context, o ExportOptions) (*Export, error) {
 		sdk.WithReader(scraped), sdk.WithResource(described),
 		sdk.WithCardinalityLimit(mostLabels), sdk.WithExemplarFilter(exemplar.AlwaysOffFilter),
 	}
-	sent, err := otlpExporter(ctx, o.Environment)
+	sent, err := metricsExporter(ctx, o.environment())
 	if err != nil {
 		return nil, err
 	}
@@ -126,21 +124,44 @@ func describe(ctx context.Context, o ExportOptions) (*resource.Resource, error) 
 	return r, nil
 }
 
-// otlpExporter is the exporter that the environment asks for; nil when it asks
+// environment looks variables up, and finds none without an Environment.
+func (o ExportOptions) environment() func(string) string {
+	if o.Environment == nil {
+		return func(string) string { return "" }
+	}
+	return o.Environment
+}
+
+// signal is what OpenTelemetry's variables call metrics or traces.
+type signal struct {
+	name    string   // in variables
+	others  []string // exporters, besides otlp, that its variable may name
+	choices string   // all of them, for people
+}
+
+// metricsSignal allows Prometheus, which the admin address has in any case.
+func metricsSignal() signal {
+	return signal{"METRICS", []string{"prometheus", "none"}, "otlp, prometheus or none"}
+}
+
+func spanSignal() signal { return signal{"TRACES", []string{"none"}, "otlp or none"} }
+
+// metricsExporter is the exporter that the environment asks for; nil when it asks
 // for none.
-func otlpExporter(ctx context.Context, environment func(string) string) (sdk.Exporter, error) {
-	wanted, err := wantsOTLP(environment)
+func metricsExporter(ctx context.Context, environment func(string) string) (sdk.Exporter, error) {
+	wanted, err := wantsOTLP(environment, metricsSignal())
 	if err != nil || !wanted {
 		return nil, err
 	}
+	protocol, err := otlpProtocol(environment, metricsSignal())
+	if err != nil {
+		return nil, err
+	}
 	var exporter sdk.Exporter
-	switch protocol := first(environment, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
-	case "", "http/protobuf":
-		exporter, err = otlpmetrichttp.New(ctx)
-	case "grpc":
+	if protocol == protocolGRPC {
 		exporter, err = otlpmetricgrpc.New(ctx)
-	default:
-		return nil, fmt.Errorf("%w: OTEL_EXPORTER_OTLP_PROTOCOL %q: must be http/protobuf or grpc", ErrExport, protocol)
+	} else {
+		exporter, err = otlpmetrichttp.New(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("otlp exporter: %w", err)
@@ -148,21 +169,40 @@ func otlpExporter(ctx context.Context, environment func(string) string) (sdk.Exp
 	return exporter, nil
 }
 
-func wantsOTLP(environment func(string) string) (wanted bool, err error) {
+// The protocols of OTLP.
+const (
+	protocolHTTP = "http/protobuf"
+	protocolGRPC = "grpc"
+)
+
+func otlpProtocol(environment func(string) string, s signal) (string, error) {
+	protocol := first(environment, "OTEL_EXPORTER_OTLP_"+s.name+"_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	switch protocol {
+	case protocolHTTP, protocolGRPC:
+		return protocol, nil
+	case "":
+		return protocolHTTP, nil
+	default:
+		return "", fmt.Errorf("%w: OTEL_EXPORTER_OTLP_PROTOCOL %q: must be %s or %s", ErrExport, protocol, protocolHTTP, protocolGRPC)
+	}
+}
+
+func wantsOTLP(environment func(string) string, s signal) (wanted bool, err error) {
 	if strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
-	named := environment("OTEL_METRICS_EXPORTER")
+	variable := "OTEL_" + s.name + "_EXPORTER"
+	named := environment(variable)
 	if named == "" {
-		return first(environment, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != "", nil
+		return first(environment, "OTEL_EXPORTER_OTLP_"+s.name+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != "", nil
 	}
 	for name := range strings.SplitSeq(named, ",") {
-		switch strings.TrimSpace(name) {
-		case "otlp":
+		switch name = strings.TrimSpace(name); {
+		case name == "otlp":
 			wanted = true
-		case "prometheus", "none", "": // the admin address has the former in any case
+		case name == "" || slices.Contains(s.others, name):
 		default:
-			return false, fmt.Errorf("%w: OTEL_METRICS_EXPORTER %q: must be otlp, prometheus or none", ErrExport, name)
+			return false, fmt.Errorf("%w: %s %q: must be %s", ErrExport, variable, name, s.choices)
 		}
 	}
 	return wanted, nil

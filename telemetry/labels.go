@@ -61,7 +61,7 @@ func failureClasses() []string {
 }
 
 func wakeupCauses() []string {
-	return []string{"poll", "notification", "full batch", "attention", "retry"}
+	return []string{"poll", "notification", "full batch", "attention", "retry", "check", "drain"}
 }
 
 // zero makes all counters appear, so that a rate is right from the first event

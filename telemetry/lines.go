@@ -325,6 +325,18 @@ func publishLines() []line {
 				f.number("acknowledged", e.Acknowledged)
 				f.duration("took", e.Took)
 			}),
+		on(zerolog.TraceLevel, "A batch has an outcome, and its messages belong to traces.",
+			func(f facts, e event.BatchTraced) {
+				f.bucket(e.Bucket)
+				f.number("rows", e.Batch.Rows)
+				f.number("acknowledged", e.Batch.Acknowledged)
+				f.duration("took", e.Batch.Took)
+				f.text("topic", e.Topic)
+				f.number("traces", len(e.Traces))
+				f.number("unlinked", e.Unlinked)
+				f.text("class", e.Class)
+				f.text("code", e.Code)
+			}),
 		at(on(zerolog.ErrorLevel, "A record is rejected for its own sake.",
 			func(f facts, e event.RecordRejected) {
 				f.bucket(e.Bucket)

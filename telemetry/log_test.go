@@ -103,6 +103,8 @@ func publishSamples() []event.Event {
 	return []event.Event{
 		event.RecordAcknowledged{Bucket: 3, Sequence: 10, Topic: "orders", Lag: 40 * time.Millisecond},
 		event.BatchPublished{Bucket: 3, Rows: 500, Acknowledged: 498, Took: 20 * time.Millisecond},
+		event.BatchTraced{Bucket: 3, Batch: event.BatchPublished{Bucket: 3, Rows: 500, Acknowledged: 498, Took: 20 * time.Millisecond}, Topic: "orders",
+			Traces: make([]event.Trace, 128), Unlinked: 372, Class: "retriable", Code: "timed out"},
 		event.RecordRejected{Bucket: 3, Sequence: 10, Message: "5f2c", Topic: "orders", Code: "message too large, limit 2000", Alone: true},
 		event.RecordRejected{Bucket: 3, Sequence: 10, Message: "5f2c", Topic: "orders", Code: "message too large", Alone: false},
 		event.PublishFailed{Bucket: 3, Rows: 500, Topic: "orders", Class: "ambiguous", Code: "timed out"},

@@ -107,11 +107,28 @@ func describeEvent(e event.Event) string {
 	case event.BucketKept, event.BatchFetched, event.BatchPublished, event.BatchRemoved, event.BucketDraining,
 		event.BucketReleased, event.BucketWoken, event.GapProbed:
 		return ""
+	case event.BatchTraced:
+		return describeTraced(e)
 	default:
 		fields := strings.Trim(fmt.Sprintf("%+v", e), "{}")
 		_, fields, _ = strings.Cut(fields, " ") // Bucket comes first
 		return strings.TrimSpace("event " + e.EventName() + " " + fields)
 	}
+}
+
+func describeTraced(e event.BatchTraced) string {
+	digits := make([]string, len(e.Traces))
+	for i, trace := range e.Traces {
+		digits[i] = trace.String()[:1]
+	}
+	said := fmt.Sprintf("traced %d rows, %d acknowledged, of topic %q: %s", e.Batch.Rows, e.Batch.Acknowledged, e.Topic, strings.Join(digits, " "))
+	if e.Unlinked > 0 {
+		said += fmt.Sprintf(", and %d more", e.Unlinked)
+	}
+	if e.Class != "" {
+		said += ", " + e.Class + " " + e.Code
+	}
+	return said
 }
 
 func sequences(rows []outbox.Row) []int64 {

@@ -34,6 +34,10 @@ type Config struct {
 	// before it fetches.
 	Fenced bool
 
+	// TraceLinks is how many traces of one batch's messages are told of at most, as
+	// event.BatchTraced; 0: tracing is off.
+	TraceLinks int
+
 	Coordinator *actor.PID
 	Publisher   *actor.PID
 }

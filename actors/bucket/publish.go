@@ -91,9 +91,11 @@ func (c *core) published(m publisher.Published) {
 		}
 	}
 	c.failedOrRecovered()
-	c.emit(event.BatchPublished{
+	outcome := event.BatchPublished{
 		Bucket: c.cfg.Bucket, Rows: b.solid, Acknowledged: b.acknowledged, Took: actors.Elapsed(b.submittedAt, c.now),
-	})
+	}
+	c.emit(outcome)
+	c.trace(outcome)
 	switch {
 	case b.abandoned: // what made us abandon it may be over by now
 		c.dropBatch()

@@ -141,6 +141,8 @@ func (s *stage) set(name, value string) {
 		s.core.cfg.Poison = Poison(value)
 	case "poison-after":
 		s.core.cfg.PoisonAfter = int(s.number(value))
+	case "trace-links":
+		s.core.cfg.TraceLinks = int(s.number(value))
 	case "markers":
 		s.showsMarkers = value == "shown"
 	case "mode":
@@ -207,6 +209,19 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 			}
 			if len(words) > 1 {
 				item[outbox.AttrTopic] = textAttribute(words[1])
+			}
+		})
+	case "traced": // "row 3 traced a": within a trace of that digit, sampled; "row 3 traced a unsampled"
+		flags := "01"
+		if len(words) > 1 {
+			flags = "00"
+		}
+		parent := fmt.Sprintf("00-%s-%s-%s", strings.Repeat(words[0], 32), strings.Repeat("1", 16), flags)
+		headers := outbox.EncodeHeaders([]outbox.Header{{Key: "kind"}, {Key: "traceparent", Value: []byte(parent)}, {Key: "traceparent", Value: []byte("another")}})
+		s.putRow(sequence, func(item item) {
+			item[outbox.AttrHeaders] = binaryAttribute(headers)
+			if len(words) > 2 {
+				item[outbox.AttrTopic] = textAttribute(words[2])
 			}
 		})
 	case "repaired":

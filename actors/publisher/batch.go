@@ -16,6 +16,11 @@ type bucket struct {
 	// to it go through a careful producer. Once they are acknowledged, or set aside
 	// by their bucket, the bucket's rows are above it, and it is back in its pool.
 	careful int64
+	// guilty is the row that was rejected last, alone in its request, and span how
+	// many numbers from it on are careful: one, and twice as many with each further
+	// row, since bad rows come together and each that is found by a shared producer
+	// ends it. 0: the last batch had none.
+	guilty, span int64
 	// Invariant: the budget bytes of the active batch's outstanding rows.
 	bytes int
 	fence *fence // of fenced mode; nil: never asked for
@@ -201,9 +206,14 @@ func (c *core) finish(b *bucket) {
 	t := b.active
 	c.leaveCareful(t)
 	results := make([]Result, len(t.rows))
+	clean := true
 	for i := range t.rows {
 		results[i] = t.rows[i].result
 		results[i].Partition = t.rows[i].meantFor()
+		clean = clean && results[i].Outcome == Acknowledged
+	}
+	if clean {
+		b.span = 0
 	}
 	c.do(answer{t.request.ReplyTo, Published{Bucket: b.number, Batch: t.request.Batch, Results: results}})
 	b.active = nil

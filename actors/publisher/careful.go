@@ -57,3 +57,17 @@ func (c *core) idleDue(m idleDue) {
 	p.state = ending
 	c.close(p, 0)
 }
+
+// maxSpan bounds how far behind a guilty row a bucket goes carefully, one record at a
+// time: good rows stand there too.
+const maxSpan = 64
+
+// convict takes note of a row that was rejected alone in its request.
+func (b *bucket) convict(sequence int64) {
+	if sequence <= b.guilty {
+		return // again
+	}
+	b.guilty = sequence
+	b.span = min(max(1, 2*b.span), maxSpan)
+	b.careful = max(b.careful, sequence+b.span-1)
+}

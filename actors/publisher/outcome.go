@@ -49,7 +49,9 @@ func (c *core) reported(m Reported) {
 		case Rejected:
 			culprit = report.Fault
 			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
+			c.works(p)
 			if lone {
+				t.bucket.convict(report.Token.Sequence)
 				c.refuse(t, i, report.Fault)
 				continue
 			}

@@ -54,7 +54,8 @@ type producer struct {
 	slot    *slot  // nil for a careful one
 	fence   *fence // whose transactional producer it is; nil: it has no transactions
 	state   producerState
-	// proven: it has got an acknowledgement.
+	// proven: it has got an acknowledgement, or a rejection of a record, which too is
+	// the answer of a broker that works.
 	proven bool
 	// full: its queue was full. Paused: a timer is armed for it, of which there is
 	// never a second one, however many batches meet the full queue.
@@ -245,6 +246,20 @@ func (c *core) vacate(p *producer, fault *Fault) {
 		g.fault = fault
 		c.wake(c.jittered(min(maxOpenPause, openPause<<min(g.failures-1, 10))), reopenDue{p.slot})
 	} else if p.slot != nil {
+		c.reopen(p.slot)
+	}
+}
+
+// works takes note that a broker has answered a producer, which may have ended since:
+// nothing speaks against its successor.
+func (c *core) works(p *producer) {
+	p.proven = true
+	g := &c.careful
+	if p.slot != nil {
+		g = &p.slot.gate
+	}
+	g.failures = 0
+	if p.state == ending && g.failing() {
 		c.reopen(p.slot)
 	}
 }

@@ -259,6 +259,7 @@ func (f *fencing) endTransaction(x *fence, outcome Outcome, fault *Fault) {
 			f.deliver(t, i)
 		}
 		if fault.Class == Rejected && x.alone() {
+			x.bucket.convict(t.request.Rows[i].Sequence)
 			f.refuse(t, i, fault)
 		} else {
 			f.settle(t, i, outcome, fault)

@@ -21,34 +21,39 @@ import (
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
-// outlook is what a running relay shows to those who operate it: metrics and the
+// outlook is what a running relay shows to those who operate it: metrics, spans and the
 // admin address.
 type outlook struct {
 	logger  zerolog.Logger
 	now     func() time.Time
 	export  *telemetry.Export
+	traces  *telemetry.SpanExport
 	metrics *telemetry.Metrics     // nil: nobody would read them
 	board   *telemetry.Board       // nil: likewise
+	spans   *telemetry.Spans       // nil: nobody asks for them
 	server  *telemetry.AdminServer // nil: the admin address is off
 	options telemetry.AdminOptions
 }
 
-// outlookGrace is how long the last metrics may take to be sent.
+// outlookGrace is how long the last metrics and spans may take to be sent.
 const outlookGrace = 2 * time.Second
 
 // openOutlook takes the admin address, before anything is started. Nothing is answered
 // until show.
 func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zerolog.Logger) (*outlook, error) {
 	o := &outlook{logger: logger, now: a.now}
-	export, err := telemetry.NewExport(ctx, telemetry.ExportOptions{
+	who := telemetry.ExportOptions{
 		Environment: a.variable, Service: "relay", Instance: cmp.Or(s.Relay.RelayID, uuid.NewString()),
-	})
-	if err != nil {
-		return nil, usageError{err}
 	}
-	o.export, o.options.Metrics, o.options.Profiles = export, export.Handler(), s.Pprof
-	if export.Sends() {
-		otel.SetErrorHandler(&unsent{logger: logger, now: a.now})
+	export, metricsErr := telemetry.NewExport(ctx, who)
+	traces, err := telemetry.NewSpanExport(ctx, who)
+	o.export, o.traces = export, traces
+	if err = errors.Join(metricsErr, err); err != nil {
+		return nil, errors.Join(usageError{err}, o.close())
+	}
+	o.options.Metrics, o.options.Profiles = export.Handler(), s.Pprof
+	if export.Sends() || traces.Sends() {
+		otel.SetErrorHandler(newUnsent(logger, a.now))
 	}
 	if s.AdminAddr != settings.AdminOff {
 		if err := o.listen(ctx, s); err != nil {
@@ -60,6 +65,9 @@ func (a *app) openOutlook(ctx context.Context, s *settings.Settings, logger zero
 		if o.metrics, err = telemetry.NewMetrics(export.Provider(), s.MetricsName); err != nil {
 			return nil, errors.Join(err, o.close())
 		}
+	}
+	if traces.Sends() {
+		o.spans = telemetry.NewSpans(traces.Provider(), s.MetricsName)
 	}
 	return o, nil
 }
@@ -118,15 +126,27 @@ func (o *outlook) interval(wanted time.Duration) time.Duration {
 	return wanted
 }
 
+// traceLinks is of how many traces the relay is to tell with each batch: none when
+// nobody asks for spans.
+func (o *outlook) traceLinks() int {
+	if o.spans == nil {
+		return 0
+	}
+	return telemetry.DefaultTraceLinks
+}
+
 // observers are what the relay is to tell.
-func (o *outlook) observers() []event.Observer {
-	if o.metrics == nil {
-		return nil
+func (o *outlook) observers() (all []event.Observer) {
+	if o.metrics != nil {
+		all = append(all, o.metrics)
 	}
-	if o.board == nil {
-		return []event.Observer{o.metrics}
+	if o.board != nil {
+		all = append(all, o.board)
 	}
-	return []event.Observer{o.metrics, o.board}
+	if o.spans != nil {
+		all = append(all, o.spans)
+	}
+	return all
 }
 
 // show begins to answer for a relay.
@@ -143,7 +163,7 @@ func (o *outlook) show(r *relay.Relay, effective []settings.Shown) {
 	o.announce()
 }
 
-// close ends it all: the last metrics are sent if somebody takes them.
+// close ends it all: the last metrics and spans are sent if somebody takes them.
 func (o *outlook) close() error {
 	var errs []error
 	if o.server != nil {
@@ -151,7 +171,13 @@ func (o *outlook) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), outlookGrace)
 	defer cancel()
-	_ = o.export.Close(ctx) // a collector that is away is no failure of the relay
+	// A collector that is away is no failure of the relay.
+	if o.export != nil {
+		_ = o.export.Close(ctx)
+	}
+	if o.traces != nil {
+		_ = o.traces.Close(ctx)
+	}
 	return errors.Join(errs...)
 }
 
@@ -189,25 +215,39 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 	return status
 }
 
-// unsent logs what OpenTelemetry could not send, at a slowing pace.
+// unsent logs what OpenTelemetry could not send, at a slowing pace for metrics and
+// spans each.
 type unsent struct {
 	logger zerolog.Logger
 	now    func() time.Time
 
 	mu    sync.Mutex
-	next  time.Time     // guarded by mu
-	pause time.Duration // guarded by mu
+	paces map[string]*pace // by the line's event; guarded by mu
+}
+
+// pace is when the next line of its kind may be written.
+type pace struct {
+	next  time.Time
+	pause time.Duration
+}
+
+func newUnsent(logger zerolog.Logger, now func() time.Time) *unsent {
+	return &unsent{logger: logger, now: now, paces: map[string]*pace{"metrics.unsent": {}, "spans.unsent": {}}}
 }
 
 // Handle implements otel.ErrorHandler.
 func (u *unsent) Handle(err error) {
+	name, sentence := "metrics.unsent", "Metrics could not be sent."
+	if errors.Is(err, telemetry.ErrSpansUnsent) {
+		name, sentence = "spans.unsent", "Spans could not be sent, and are lost."
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.now()
-	if now.Before(u.next) {
+	now, p := u.now(), u.paces[name]
+	if now.Before(p.next) {
 		return
 	}
-	u.pause = min(max(2*u.pause, time.Minute), time.Hour)
-	u.next = now.Add(u.pause)
-	line(u.logger, zerolog.WarnLevel, now, "metrics.unsent").Err(err).Msg("Metrics could not be sent.")
+	p.pause = min(max(2*p.pause, time.Minute), time.Hour)
+	p.next = now.Add(p.pause)
+	line(u.logger, zerolog.WarnLevel, now, name).Err(err).Msg(sentence)
 }

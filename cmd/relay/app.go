@@ -105,7 +105,7 @@ func (a *app) variable(name string) string {
 
 func (a *app) root() *cobra.Command {
 	return a.group("relay", "Moves outbox messages from a DynamoDB table to Kafka, in order, at least once",
-		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newDoctor(a),
+		newRun(a), newDemo(a), newSimulate(a), newStatus(a), newTop(a), newDoctor(a),
 		a.group("table", "Sets up the table, shows it, and prints its definitions",
 			newTableCreate(a), newTableShow(a), newTableCloudFormation(a), newTableTerraform(a), newTableIAM(a)),
 		a.group("message", "Looks at waiting messages, adds one, sets some aside",
@@ -115,7 +115,8 @@ func (a *app) root() *cobra.Command {
 		newPause(a), newResume(a),
 		a.group("lease", "Looks at the leases of buckets, frees one whose owner is gone",
 			newLeaseList(a), newLeaseRelease(a)),
-		newVersion(a))
+		newCost(a),
+		newReference(a), newVersion(a))
 }
 
 // group is a command that only has subcommands.
@@ -173,6 +174,7 @@ func (a *app) command(s spec) *cobra.Command {
 		further = append(further, s.check(cmd.Flags().Args(), cmd.Flags().Changed)...)
 		return loader.Load(a.args, a.environ, further...)
 	}
+	complete(cmd)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return load(settings.ParseFault(err)) })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := load(); err != nil {

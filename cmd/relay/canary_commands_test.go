@@ -39,8 +39,14 @@ func canaryLines(t *testing.T) map[string][]string {
 	}
 	enqueue := "--table orders --topic placed --key " + canaryKey + " --header " + canaryHeaderName + "=" + canaryHeaderValue
 	return map[string][]string{
-		"table create": {"--table orders", "--table orders --output json"},
-		"doctor":       {"--table orders", "--table orders --output json", "--table orders --repair-sequence --bucket 0 --yes"},
+		"status":               {"--table orders --all --cost", "--table orders --output json"},
+		"top":                  {"--table orders"},
+		"table create":         {"--table orders", "--table orders --output json"},
+		"table show":           {"--table orders", "--table orders --output json"},
+		"table iam":            {"--table orders --role operator", "--table orders --role relay --output text"},
+		"table cloudformation": {"--table orders"},
+		"table terraform":      {"--table orders"},
+		"doctor":               {"--table orders", "--table orders --output json", "--table orders --repair-sequence --bucket 0 --yes"},
 		"message enqueue": {
 			enqueue + " --value " + canaryValue, enqueue + " --output json --value-file " + file, enqueue + " -",
 			enqueue + " --partition 9 --value " + canaryValue,
@@ -55,14 +61,20 @@ func canaryLines(t *testing.T) map[string][]string {
 			"--table orders --all --yes"},
 		"parked discard": {"--table orders --dry-run " + canaryKeyID() + " 1", "--table orders --yes " + canaryKeyID() + " 1",
 			"--table orders --yes --output json " + canaryKeyID() + " 2"},
-		"version": {"", "--output json"},
+		"pause": {"--table orders --all --reason look --dry-run", "--table orders --bucket 0 --reason look --for 1h --yes --output json",
+			"--table orders --topic placed --reason look --yes"},
+		"resume":        {"--table orders --all --yes", "--table orders --topic placed --yes --output json", "--table orders --bucket 0 --dry-run"},
+		"lease list":    {"--table orders", "--table orders --output json"},
+		"lease release": {"--table orders --bucket 0 --dry-run", "--table orders --bucket 0 --yes --output json"},
+		"cost":          {"", "--rate 10 --output json"},
+		"version":       {"", "--output json"},
 	}
 }
 
 // withoutContent are the commands whose outputs have tests of their own here, or have
 // no table to read.
 func withoutContent() []string {
-	return []string{"run", "demo", "simulate"}
+	return []string{"run", "demo", "simulate", "reference man", "reference markdown"}
 }
 
 // No command shows a key, a value or a header unless it is told to, whatever the rows

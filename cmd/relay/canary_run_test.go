@@ -120,10 +120,11 @@ func (w *witness) wait(t *testing.T) {
 	}
 }
 
-// Whatever happens to a message, the log at its most talkative, metrics, status and
+// Whatever happens to a message, the log at its most talkative, metrics, spans, status and
 // page say nothing of its key, value and headers, and of no secret (design.md section 8).
 func TestCanariesOfARunningRelay(t *testing.T) {
-	c := canaryTable(t)
+	c, sent := canaryTable(t), startCollector(t, http.StatusOK)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization="+canaryToken)
 	broker, err := kafka.StartMock(kafka.Topic{Name: "placed", Partitions: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestCanariesOfARunningRelay(t *testing.T) {
 		args: []string{"run", "--table", "orders", "--brokers", strings.Join(broker.Config().Brokers, ","), "--relay-id", "one",
 			"--admin-addr", "127.0.0.1:0", "--admin-token-file", token, "--poll-interval", "50ms", "--error-backoff", "50ms",
 			"--poison-after", "1", "--log-level", "trace", "--log-format", "json"},
-		environ: []string{"RELAY_KAFKA_SASL_PASSWORD=" + canaryPassword, "RELAY_KAFKA_SSL_KEY_PASSWORD_FILE=" + password},
+		environ: append(sent.environ(), "RELAY_KAFKA_SASL_PASSWORD="+canaryPassword, "RELAY_KAFKA_SSL_KEY_PASSWORD_FILE="+password),
 		stdout:  io.Discard, stderr: stderr, now: time.Now,
 		dial: func(context.Context, *settings.Settings) (clients, error) {
 			return clients{messages: newGrudging(c.table), coordination: c.table, tables: c.table, region: "nowhere"}, nil
@@ -170,6 +171,13 @@ func TestCanariesOfARunningRelay(t *testing.T) {
 		t.Errorf("exit %d", got)
 	}
 	mustNotLeak(t, "the log", stderr.String())
+	for _, path := range []string{"/v1/traces", "/v1/metrics"} {
+		if body := string(sent.at(path)); body == "" {
+			t.Errorf("the collector was sent nothing at %s", path)
+		} else {
+			mustNotLeak(t, "what the collector was sent at "+path, body)
+		}
+	}
 }
 
 // canaryLog is stderr, and tells of each line's event, and its bucket.
@@ -234,13 +242,13 @@ func TestCanariesOfEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := newWitness(append(troubles(), "actor.failed")...)
+	seen := newWitness(append(troubles(), "batch.traced", "actor.failed")...)
 	var mu sync.Mutex
 	var said strings.Builder
 	r, err := relay.New(relay.Config{
 		Table: "orders", RelayID: "one", PollInterval: 50 * time.Millisecond, ErrorBackoff: 50 * time.Millisecond, PoisonAfter: 1,
 		LeaseDuration: 3 * time.Second, LeaseRenewInterval: 500 * time.Millisecond, MaxClockSkew: 200 * time.Millisecond,
-		DynamoDB: newGrudging(c.table), Coordination: c.table, Producers: clumsy{producers, new(sync.Once)},
+		TraceLinks: 128, DynamoDB: newGrudging(c.table), Coordination: c.table, Producers: clumsy{producers, new(sync.Once)},
 		Observers: []event.Observer{event.ObserverFunc(func(e event.Envelope) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -290,7 +298,9 @@ func TestCanariesOfRefusedCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	c := newConsole(t)
+	c, collector := newConsole(t), startCollector(t, http.StatusUnauthorized)
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100") // milliseconds
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization="+canaryToken)
 	stderr := &canaryLog{}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -305,7 +315,7 @@ func TestCanariesOfRefusedCredentials(t *testing.T) {
 		args: []string{"run", "--table", "orders", "--brokers", strings.Join(broker.Config().Brokers, ","), "--admin-addr", "off",
 			"--kafka", "security.protocol=SASL_PLAINTEXT", "--kafka", "sasl.mechanisms=PLAIN", "--kafka", "sasl.username=relay",
 			"--log-level", "trace", "--log-format", "json"},
-		environ: []string{"RELAY_KAFKA_SASL_PASSWORD=" + canaryPassword},
+		environ: append(collector.environ(), "RELAY_KAFKA_SASL_PASSWORD="+canaryPassword),
 		stdout:  io.Discard, stderr: stderr, now: time.Now,
 		dial: func(context.Context, *settings.Settings) (clients, error) {
 			return clients{messages: c.table, coordination: c.table, tables: c.table, region: "nowhere"}, nil
@@ -320,5 +330,8 @@ func TestCanariesOfRefusedCredentials(t *testing.T) {
 	}
 	cancel()
 	<-code
+	if !strings.Contains(stderr.String(), "metrics.unsent") {
+		t.Errorf("the collector's refusal was not said:\n%s", stderr.String())
+	}
 	mustNotLeak(t, "the log", stderr.String())
 }

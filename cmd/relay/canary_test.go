@@ -89,10 +89,14 @@ func TestCanariesAreFound(t *testing.T) {
 	}
 }
 
-// canaryMessage is a message of nothing but canaries.
+// canaryMessage is a message of nothing but canaries, within a trace.
 func canaryMessage(topic string) outbox.Message {
 	m := outbox.NewMessage(topic, []byte(canaryKey), []byte(canaryValue))
-	m.Headers = []outbox.Header{{Key: canaryHeaderName, Value: []byte(canaryHeaderValue)}}
+	m.Headers = []outbox.Header{
+		{Key: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
+		{Key: "tracestate", Value: []byte("shop=" + canaryHeaderValue)},
+		{Key: canaryHeaderName, Value: []byte(canaryHeaderValue)},
+	}
 	return m
 }
 

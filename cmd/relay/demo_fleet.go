@@ -71,7 +71,7 @@ func (f *fleet) start(ctx context.Context) (*member, error) {
 			return nil, err
 		}
 		config.Observers = append(config.Observers, m.outlook.observers()...)
-		config.MetricsInterval = m.outlook.interval(demoSample)
+		config.MetricsInterval, config.TraceLinks = m.outlook.interval(demoSample), m.outlook.traceLinks()
 	}
 	r, err := relay.New(config)
 	if err != nil {

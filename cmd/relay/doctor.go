@@ -18,6 +18,7 @@ type doctor struct {
 	bucket  int
 	repair  repairSequence
 	timeout time.Duration
+	role    role // whose permissions are tried
 	output  format
 
 	hasBucket bool // found among the flags, before the command runs
@@ -27,7 +28,7 @@ type doctor struct {
 const defaultPatience = 15 * time.Second
 
 func newDoctor(a *app) *cobra.Command {
-	c := &doctor{app: a, timeout: defaultPatience}
+	c := &doctor{app: a, timeout: defaultPatience, role: roleRelay}
 	return a.command(spec{
 		use:   "doctor",
 		short: "Checks table, settings, relays, brokers and topics, and says what to do",
@@ -46,6 +47,7 @@ func newDoctor(a *app) *cobra.Command {
 		groups: settings.Table | settings.BrokersIfAny | settings.Relay,
 		arguments: append([]settings.Argument{
 			{Name: "timeout", Value: settings.Duration(&c.timeout), Doc: "how long the table, and the brokers, may take to answer all"},
+			{Name: "role", Value: settings.Choice(&c.role, roles()), Doc: "whose permissions are tried: relay, writer or operator"},
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "check only this bucket's counter; buckets count from 0"},
 			{Name: "repair-sequence", Value: settings.Switch(&c.repair.wanted), Doc: "raise the bucket's counter to its highest row, if it is lower"},
 			{Name: "at-least", Value: settings.Count(&c.repair.atLeast), Doc: "a number known to have been handed out: raise the counter to it, too"},

@@ -140,25 +140,6 @@ func brief(err error) string {
 	}
 }
 
-// numbers are numbers in ascending order, for people: "1, 3-5 and 7". Many are cut.
-func numbers(ascending []int) string {
-	const most = 10
-	var runs []string
-	for i := 0; i < len(ascending); {
-		last := i
-		for last+1 < len(ascending) && ascending[last+1] == ascending[last]+1 {
-			last++
-		}
-		if last == i {
-			runs = append(runs, fmt.Sprint(ascending[i]))
-		} else {
-			runs = append(runs, fmt.Sprintf("%d-%d", ascending[i], ascending[last]))
-		}
-		i = last + 1
-	}
-	return listed(runs, most)
-}
-
 // listed are texts, separated by commas; of many the first few.
 func listed(texts []string, most int) string {
 	if len(texts) > most {

@@ -21,7 +21,7 @@ func (c *doctor) examine(ctx context.Context, s *settings.Settings, dynamo clien
 	topics := &topicChecks{settings: s, outbox: outbox, brokers: brokers}
 	first := []family{
 		&tableChecks{api: dynamo.describe, settings: s},
-		&permissionChecks{client: table.client, settings: s},
+		&permissionChecks{client: table.client, settings: s, role: c.role},
 		&fleetChecks{app: c.app, client: table.client, settings: s, outbox: outbox},
 		outbox,
 		brokers,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -185,28 +186,27 @@ func (f *fleetChecks) foreign() checkDocument {
 
 // modes: a fleet is fenced only when all of it is.
 func (f *fleetChecks) modes() checkDocument {
-	byMode := map[string]int{}
+	relays := map[string]int{} // by mode
 	for _, r := range f.actives() {
 		if r.Mode != "" {
-			byMode[r.Mode]++
+			relays[r.Mode]++
 		}
 	}
-	var texts []string
-	for _, mode := range []relay.Mode{relay.ModeOrdered, relay.ModeFenced} {
-		if n := byMode[string(mode)]; n > 0 {
-			texts = append(texts, fmt.Sprintf("%d %s", n, mode))
-		}
-	}
+	modes := slices.Sorted(maps.Keys(relays))
 	subject := counted(len(f.actives()), "active relay")
-	switch ours := f.settings.Relay.Mode; {
-	case len(texts) == 0:
-		return skipped(checkModes, subject, "none that says its mode")
-	case len(texts) > 1:
-		return warned(checkModes, subject, listed(texts, 2)+": the fleet is fenced only when all of it is", "finish the change, or undo it: give all relays the same mode")
-	case byMode[string(ours)] == 0:
-		return warned(checkModes, subject, fmt.Sprintf("%s, the settings here say %s", texts[0], ours), "give all relays, and doctor, the same mode")
+	switch ours := string(f.settings.Relay.Mode); {
+	case len(modes) == 0:
+		return skipped(checkModes, subject, "there is none that says its mode")
+	case len(modes) > 1:
+		var texts []string
+		for _, mode := range modes {
+			texts = append(texts, fmt.Sprintf("%d %s", relays[mode], legible(mode)))
+		}
+		return warned(checkModes, subject, listed(texts, 5)+": the fleet is fenced only when all of it is", "finish the change, or undo it: give all relays the same mode")
+	case modes[0] != ours:
+		return warned(checkModes, subject, fmt.Sprintf("mode %s, the settings here say %s", legible(modes[0]), ours), "give all relays, and doctor, the same mode")
 	default:
-		return passed(checkModes, subject, texts[0])
+		return passed(checkModes, subject, "mode "+ours)
 	}
 }
 
@@ -271,9 +271,13 @@ func (f *fleetChecks) pauses() []checkDocument {
 		if p.until < store.Ticks(outbox.MaxTicks) {
 			end = "until " + rfc3339(p.until.Time())
 		}
+		resume := fmt.Sprintf("--bucket %d", buckets[p][0])
+		if len(buckets[p]) == f.settings.Relay.BucketCount {
+			resume = "--all"
+		}
 		found = append(found, warned(checkPauses, bucketsText(buckets[p]),
 			fmt.Sprintf("paused %s by %s: %s", end, cmp.Or(legible(p.by), "nobody who is named"), cmp.Or(legible(p.reason), "no reason given")),
-			fmt.Sprintf("when the reason is gone: relay resume --bucket %d", buckets[p][0])))
+			"when the reason is gone: relay resume "+resume))
 	}
 	return found
 }

@@ -121,9 +121,9 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.marker(t, 3, "placed", "MSG_SIZE_TOO_LARGE", time.Hour)
 		}, []string{"--poison", "block"}, checkForeign, statusFailure, []string{"relay parked retry --all"}},
 		{"two modes", func(t *testing.T, c *console) { c.record(t, "B", attributes{"Mode": words("fenced")}) }, nil,
-			checkModes, statusWarning, []string{"1 ordered, 1 fenced", "same mode"}},
+			checkModes, statusWarning, []string{"1 fenced, 1 ordered", "same mode"}},
 		{"another mode", func(*testing.T, *console) {}, []string{"--mode", "fenced"},
-			checkModes, statusWarning, []string{"2 ordered, the settings here say fenced"}},
+			checkModes, statusWarning, []string{"mode ordered, the settings here say fenced"}},
 		{"another lease duration", func(t *testing.T, c *console) {
 			c.ownLease(t, 4, "B", attributes{"ExpiresAtUtc": before(-86 * time.Second)})
 		}, nil, checkDurations, statusWarning, []string{"B 1m30s", "say 30s", "same lease-duration"}},
@@ -191,10 +191,10 @@ func TestDatesAreTakenTogether(t *testing.T) {
 // With 10,000 buckets as with three, what is wrong is named in a few words.
 func TestManyNumbersAreNamedInAFewWords(t *testing.T) {
 	for want, ascending := range map[string][]int{
-		"bucket 3":          {3},
-		"buckets 1, 3-5, 9": {1, 3, 4, 5, 9},
-		"buckets 0-9999":    every(10_000, 1),
-		"buckets 0, 2, 4, 6, 8, 10, 12, 14, 16, 18 and 90 more": every(200, 2),
+		"bucket 3":                              {3},
+		"buckets 1, 3-5, 9":                     {1, 3, 4, 5, 9},
+		"buckets 0-9999":                        every(10_000, 1),
+		"buckets 0, 2, 4, 6, 8, 10 and 94 more": every(200, 2),
 	} {
 		if got := bucketsText(ascending); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -93,3 +93,15 @@ func TestDoctorPrintsForPeople(t *testing.T) {
 	}
 	golden(t, "doctor.txt", got.stdout)
 }
+
+// What several rows need of a topic is the most that one of them does.
+func TestUsesOfATopicAreTakenTogether(t *testing.T) {
+	one := topicUse{topic: "placed", rows: 1, oldest: 20, largest: 100, partition: -1, keyless: 1, bucket: 3, sequence: 7}
+	two := topicUse{topic: "placed", rows: 2, oldest: 10, largest: 900, partition: 4, bucket: 5, sequence: 8}
+	want := topicUse{topic: "placed", rows: 3, oldest: 10, largest: 900, partition: 4, keyless: 1, bucket: 5, sequence: 8}
+	for _, got := range []topicUse{one.with(two), two.with(one), topicUse{}.with(two).with(one)} {
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (t *tableChecks) unseen() checkDocument {
 		return failed(checkTable, t.subject(), "does not exist here",
 			fmt.Sprintf("correct table, region or dynamodb-endpoint, or create it: relay table create --table %s", t.settings.Relay.Table))
 	case errors.Is(sentinel, store.ErrDenied):
-		return skipped(checkTable, t.subject(), notSeen(t.fault)+"; doctor alone needs dynamodb:DescribeTable and dynamodb:DescribeTimeToLive")
+		return skipped(checkTable, t.subject(), notSeen(t.fault)+"; doctor needs "+actionDescribe+" and "+actionDescribeExpiry+", a relay does not")
 	case errors.Is(sentinel, store.ErrThrottled):
 		return skipped(checkTable, t.subject(), notSeen(t.fault))
 	default:

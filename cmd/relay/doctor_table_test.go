@@ -240,10 +240,16 @@ func TestDoctorWithoutPermissions(t *testing.T) {
 	c := newConsole(t)
 	c.through = func(api store.API) store.API { return denies{API: api, puts: true, deletes: true} }
 	e := c.examine(t)
-	e.wants(t, checkPermission, statusFailure, "dynamodb:PutItem", "table orders")
+	e.wants(t, checkPermission, statusFailure, "dynamodb:PutItem", "relay table iam --role relay --table orders")
 	e.wants(t, checkPermission, statusFailure, "dynamodb:BatchWriteItem")
 	e.wants(t, checkPermission, statusOK, "4 actions")
 	e.wants(t, checkSequence, statusOK)
+
+	// An operator deletes no rows that were acknowledged.
+	c.through = func(api store.API) store.API { return denies{API: api, deletes: true} }
+	if e := c.examine(t, "--role", "operator"); e.code != exitDone {
+		t.Errorf("an operator: %+v", e.outcome)
+	}
 
 	c.through = func(api store.API) store.API { return denies{API: api, queries: true} }
 	e = c.examine(t)

@@ -83,7 +83,11 @@ func (t *topicChecks) judge() []checkDocument {
 			t.each(checkInSync, "has the replicas that its writes need", there, t.replicated))
 	}
 	if len(open) == 0 {
-		found = append(found, skippedAll("topics", "no settings of a topic could be read", checkSize, checkElections, checkRetention, checkCompaction)...)
+		why := "no settings of a topic could be read"
+		if len(there) == 0 {
+			why = "there is none to look at"
+		}
+		found = append(found, skippedAll("topics", why, checkSize, checkElections, checkRetention, checkCompaction)...)
 	} else {
 		found = slices.Concat(found, t.each(checkSize, "takes the largest of the waiting rows", open, t.sized),
 			t.each(checkElections, "elects no leader that misses records", open, t.elected),
@@ -157,7 +161,7 @@ func (t *topicChecks) partitioned(s topicSeen) *checkDocument {
 	var document checkDocument
 	switch {
 	case len(leaderless) > 0:
-		document = failed(checkPartitions, s.subject(), "has no leader in partitions "+numbers(leaderless), "bring back the brokers that have their replicas")
+		document = failed(checkPartitions, s.subject(), "has no leader in partitions "+runsText(leaderless), "bring back the brokers that have their replicas")
 	case s.use.rows > 0 && int(s.use.partition) >= len(s.Partitions):
 		document = failed(checkPartitions, s.subject(), fmt.Sprintf("has %s, and a row asks for number %d", counted(len(s.Partitions), "partition"), s.use.partition),
 			"give the topic more partitions, or correct the writer: such a row is rejected")

@@ -145,14 +145,37 @@ func (c *leaseList) print(s *settings.Settings, found leases) {
 		lines = append(lines, c.line(s, found, lease))
 	}
 	c.app.printTable(leaseColumns, lines)
-	for _, lease := range found.byBucket {
-		if found.isPaused(lease) {
-			fmt.Fprintf(c.app.stdout, "bucket %d is paused %s\n", lease.Bucket, pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason))
-		}
+	for _, fact := range found.pauseFacts() {
+		fmt.Fprintln(c.app.stdout, fact)
 	}
 	if n := len(found.beyond); n > 0 {
 		fmt.Fprintf(c.app.stdout, "and %s of buckets beyond the bucket count, which relays leave alone\n", counted(n, "lease"))
 	}
+}
+
+// pauseFacts says of each pause that is on who asked for it, and of how many buckets:
+// one command pauses many.
+func (l leases) pauseFacts() []string {
+	var facts []string
+	buckets := map[string][]int{}
+	for _, lease := range l.byBucket {
+		if !l.isPaused(lease) {
+			continue
+		}
+		fact := pauseFact(lease.PausedUntil, lease.PausedBy, lease.PauseReason)
+		if buckets[fact] == nil {
+			facts = append(facts, fact)
+		}
+		buckets[fact] = append(buckets[fact], lease.Bucket)
+	}
+	for i, fact := range facts {
+		if of := buckets[fact]; len(of) == 1 {
+			facts[i] = fmt.Sprintf("bucket %d is paused %s", of[0], fact)
+		} else {
+			facts[i] = fmt.Sprintf("%d buckets are paused %s", len(of), fact)
+		}
+	}
+	return facts
 }
 
 func (c *leaseList) line(s *settings.Settings, found leases, lease store.Lease) []string {

@@ -43,6 +43,17 @@ func TestLeaseListShowsEveryBucket(t *testing.T) {
 	}
 }
 
+// One command pauses many buckets: it is told of once.
+func TestLeaseListOfManyPauses(t *testing.T) {
+	c := newConsole(t)
+	c.run("pause", "--table", "orders", "--all", "--reason", "upgrade", "--by", "ann", "--yes")
+	c.run("pause", "--table", "orders", "--bucket=2", "--reason", "a look", "--by", "bob", "--for=1h", "--yes")
+	got := c.run("lease", "list", "--table", "orders")
+	if want := "7 buckets are paused until it is resumed, by ann: upgrade\nbucket 2 is paused until 2026-03-01T13:00:00Z, by bob: a look\n"; !strings.HasSuffix(got.stdout, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // An item that cannot be read is shown as what it is, and said at the end.
 func TestLeaseListOfAnUnreadableLease(t *testing.T) {
 	c := newConsole(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
@@ -148,10 +149,14 @@ func endText(until store.Ticks) string {
 
 // whoAsks names who runs this command, as user@host.
 func (a *app) whoAsks() string {
-	user := cmp.Or(a.variable("SUDO_USER"), a.variable("USER"), a.variable("LOGNAME"), a.variable("USERNAME"), "somebody")
+	name := cmp.Or(a.variable("SUDO_USER"), a.variable("USER"), a.variable("LOGNAME"))
+	if account, err := user.Current(); name == "" && err == nil {
+		name = account.Username
+	}
+	name = cmp.Or(name, "somebody")
 	host, err := os.Hostname()
 	if err != nil {
-		return user
+		return name
 	}
-	return user + "@" + host
+	return name + "@" + host
 }

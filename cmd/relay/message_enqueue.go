@@ -45,7 +45,7 @@ func newMessageEnqueue(a *app) *cobra.Command {
 			{Name: "topic", Value: settings.Text(&c.topic), Doc: "Kafka topic", Required: "a topic is required"},
 			{Name: "key", Value: settings.OptionalText(&c.key), Doc: "record key; not given: none", Content: true},
 			{Name: "value", Value: settings.OptionalText(&c.value), Doc: "record value; not given: none, a tombstone", Content: true},
-			{Name: "value-file", Value: settings.Text(&c.valueFile), Doc: "file with the value"},
+			{Name: "value-file", Value: settings.File(&c.valueFile), Doc: "file with the value"},
 			{Name: "header", Value: settings.Texts(&c.headers), Doc: "header as key=value; repeatable, in this order", Content: true},
 			{Name: "partition", Value: settings.Index(&c.partition), Doc: "partition, whatever the key"},
 			outputArgument(&c.output),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -61,9 +62,23 @@ func (c *messageList) run(ctx context.Context, loaded *settings.Loader) error {
 		c.print(s, w)
 	}
 	if err == nil && w.malformed != nil {
-		err = fmt.Errorf("bucket %d: the next row cannot be read, and its relay stops there: %w", c.bucket, w.malformed)
+		err = fmt.Errorf("bucket %d: the next row cannot be read, and its relay stops there: %w%s", c.bucket, w.malformed, c.repairAdvice(w.malformed))
 	}
 	return err
+}
+
+// repairAdvice is what to do with a row that cannot be read; empty when it is not known
+// which row that is.
+func (c *messageList) repairAdvice(fault error) string {
+	var item *outbox.ItemError
+	if !errors.As(fault, &item) {
+		return ""
+	}
+	sequence, err := outbox.ParseSequence(item.SortKey)
+	if err != nil {
+		return "\n  repair the item"
+	}
+	return fmt.Sprintf("\n  repair the row, or set it aside: relay message park --bucket %d --sequence %d", c.bucket, sequence)
 }
 
 // waiting is what stands at the head of a bucket.
@@ -194,6 +209,13 @@ func (c *messageList) print(s *settings.Settings, w waiting) {
 	if w.more {
 		fmt.Fprintf(out, "there are more; --limit shows them\n")
 	}
+	for _, row := range w.rows {
+		if row.BucketCount != 0 && row.BucketCount != s.Relay.BucketCount {
+			fmt.Fprintf(out, "row %d was written for %s, these settings say %d: no relay with them passes it\n",
+				row.Sequence, counted(row.BucketCount, "bucket"), s.Relay.BucketCount)
+			break // the relay stops at the first
+		}
+	}
 }
 
 // printRows shows rows without their content.
@@ -204,7 +226,7 @@ func (a *app) printRows(rows []outbox.Row) {
 		m := row.Message
 		lines[i] = []string{
 			strconv.FormatInt(row.Sequence, 10), ageText(now.Sub(m.CreatedAt)), strconv.Itoa(row.Size),
-			presence(m.Key), m.Topic, m.ID.String(),
+			presence(m.Key), legible(m.Topic), m.ID.String(),
 		}
 	}
 	a.printTable(waitingColumns, lines)

@@ -191,6 +191,36 @@ func TestListStopsLoudlyAtARowThatCannotBeRead(t *testing.T) {
 	if got.code != exitFailed || !strings.Contains(got.stderr, "attribute Topic is missing") || strings.Count(got.stdout, "00000000-") != 2 {
 		t.Errorf("%+v", got)
 	}
+	if !strings.Contains(got.stderr, "\n  repair the row, or set it aside: relay message park --bucket 3 --sequence 3\n") {
+		t.Errorf("it does not say what to do: %s", got.stderr)
+	}
+}
+
+// A relay stops for good at a row that was written for another bucket count.
+func TestListSaysWhereRelaysStop(t *testing.T) {
+	c := newConsole(t)
+	c.fill(t, samples()[0], samples()[1])
+	c.backlog(t, 3, 2, time.Hour, 16) // the rows 100 and 101
+	got := c.run("message", "list", "--table", "orders", "--bucket", "3")
+	if got.code != exitDone || !strings.HasSuffix(got.stdout, "\nrow 100 was written for 16 buckets, these settings say 8: no relay with them passes it\n") {
+		t.Errorf("%+v", got)
+	}
+	if got = c.run("message", "list", "--table", "orders", "--bucket", "3", "--bucket-count", "16"); !strings.Contains(got.stdout, "row 1 was written for 8 buckets") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a writer has put into a row cannot steer a terminal.
+func TestListIsSafeForATerminal(t *testing.T) {
+	c := newConsole(t)
+	evil := "\x1b[2J"
+	c.fill(t, outbox.Message{Topic: evil, Key: []byte(evil), Value: []byte(evil), Headers: []outbox.Header{{Key: evil, Value: []byte(evil)}}})
+	for _, args := range [][]string{nil, {"--show-content"}, {"--output=json", "--show-content"}} {
+		got := c.run(append([]string{"message", "list", "--table", "orders", "--bucket", "3"}, args...)...)
+		if got.code != exitDone || strings.Contains(got.stdout, "\x1b") || !strings.Contains(got.stdout, "[2J") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
 }
 
 func TestAges(t *testing.T) {

@@ -99,22 +99,31 @@ const (
 // printTable writes aligned columns with a title line, at most textColumns wide
 // as long as the elastic columns can give.
 func (a *app) printTable(columns []column, rows [][]string) {
-	widths := columnWidths(columns, rows)
-	titles := make([]string, len(columns))
-	for i, c := range columns {
-		titles[i] = c.title
-	}
-	head := tableLine(columns, widths, titles)
+	head, lines := tableLines(columns, rows, textColumns)
 	if a.coloured(a.stdout) {
 		head = bold + head + plain
 	}
 	fmt.Fprintln(a.stdout, head)
-	for _, row := range rows {
-		fmt.Fprintln(a.stdout, tableLine(columns, widths, row))
+	for _, line := range lines {
+		fmt.Fprintln(a.stdout, line)
 	}
 }
 
-func columnWidths(columns []column, rows [][]string) []int {
+// tableLines are aligned columns below a line of titles, at most as wide as is said as
+// long as the elastic columns can give.
+func tableLines(columns []column, rows [][]string, width int) (head string, lines []string) {
+	widths := columnWidths(columns, rows, width)
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = c.title
+	}
+	for _, row := range rows {
+		lines = append(lines, tableLine(columns, widths, row))
+	}
+	return tableLine(columns, widths, titles), lines
+}
+
+func columnWidths(columns []column, rows [][]string, width int) []int {
 	widths := make([]int, len(columns))
 	total := len(columnGap) * (len(columns) - 1)
 	for i, c := range columns {
@@ -125,7 +134,7 @@ func columnWidths(columns []column, rows [][]string) []int {
 		total += widths[i]
 	}
 	for i, c := range columns {
-		if over := total - textColumns; c.elastic && over > 0 {
+		if over := total - width; c.elastic && over > 0 {
 			give := min(over, max(0, widths[i]-leastWidth))
 			widths[i] -= give
 			total -= give
@@ -148,31 +157,29 @@ func tableLine(columns []column, widths []int, cells []string) string {
 	return strings.TrimRight(strings.Join(padded, columnGap), " ")
 }
 
+// printWrapped writes a sentence in lines that fit, the further ones indented.
+func printWrapped(w io.Writer, text string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textColumns:
+			fmt.Fprintln(w, line)
+			line = "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	fmt.Fprintln(w, line)
+}
+
 // shortened is text of at most width characters, with a mark where it was cut.
 func shortened(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"
 	}
 	return text
-}
-
-// folded is text in lines of at most width characters, broken at blanks where that can
-// be. What a line begins with stays as it is.
-func folded(text string, width int) []string {
-	var lines []string
-	runes := []rune(text)
-	for len(runes) > width {
-		end := width
-		for i := width; i > width/2; i-- {
-			if runes[i] == ' ' {
-				end = i
-				break
-			}
-		}
-		lines = append(lines, string(runes[:end]))
-		runes = []rune(strings.TrimLeft(string(runes[end:]), " "))
-	}
-	return append(lines, string(runes))
 }
 
 // ageText is a duration in its two largest units at most: 4m, 3h12m, 2d7h.

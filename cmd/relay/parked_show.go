@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -201,11 +202,8 @@ func (c *parkedShow) print(p asidePlace) {
 	}
 	line("key %s in bucket %d", c.keyID, p.bucket)
 	for _, fact := range c.app.markerFacts(p.marker, p.known) {
-		for i, part := range folded(fact, textColumns-2-len(factIndent)) {
-			if i > 0 {
-				part = factIndent + part
-			}
-			line("  %s", part)
+		for _, part := range hung("  "+fact.name, fact.text, textColumns) {
+			fmt.Fprintln(c.app.stdout, part)
 		}
 	}
 	var readable []outbox.Row
@@ -232,23 +230,25 @@ func (c *parkedShow) print(p asidePlace) {
 	}
 }
 
-// factIndent is where the text of a fact of a marker begins.
-const factIndent = "           "
+// markerFact is what a marker says of one thing.
+type markerFact struct{ name, text string }
 
-// markerFacts are a marker in words: none of them is cut, since they say what is wrong.
-func (a *app) markerFacts(m *store.Marker, known retries) []string {
+// markerFacts are a marker in words. None of them is cut where they are shown, since they
+// say what is wrong.
+func (a *app) markerFacts(m *store.Marker, known retries) []markerFact {
 	if m == nil {
-		return []string{"without a marker: no relay knows of these rows, and newer ones of the key pass them; relay parked retry writes one"}
+		return []markerFact{{"", "without a marker: no relay knows of these rows, and newer ones of the key pass them; " +
+			"relay parked retry writes one"}}
 	}
 	retry := "not asked for"
 	if since, why := known.underWay(*m); since != 0 {
 		retry = fmt.Sprintf("%s at %s, %s ago", why, rfc3339(since.Time()), a.age(since))
 	}
-	return []string{
-		"topic      " + legible(m.Topic),
-		"reason     " + legible(m.Reason),
-		fmt.Sprintf("attempts   %d", m.Attempts),
-		fmt.Sprintf("set aside  %s, %s ago", rfc3339(m.ParkedAt.Time()), a.age(m.ParkedAt)),
-		"retry      " + retry,
+	return []markerFact{
+		{"topic      ", legible(m.Topic)},
+		{"reason     ", legible(m.Reason)},
+		{"attempts   ", strconv.Itoa(m.Attempts)},
+		{"set aside  ", fmt.Sprintf("%s, %s ago", rfc3339(m.ParkedAt.Time()), a.age(m.ParkedAt))},
+		{"retry      ", retry},
 	}
 }

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/bucketbrigade/relay/store"
+
 // role is who works with a table, and what its credentials are for.
 type role string
 
@@ -14,13 +16,14 @@ func roles() []role { return []role{roleRelay, roleWriter, roleOperator} }
 // The names of IAM's actions. A transaction has none of its own: it is authorized by the
 // actions of what is in it, each put, update, delete and condition check.
 const (
-	actionQuery          = "dynamodb:Query"
-	actionPut            = "dynamodb:PutItem"
-	actionUpdate         = "dynamodb:UpdateItem"
-	actionDelete         = "dynamodb:DeleteItem"
-	actionBatchWrite     = "dynamodb:BatchWriteItem"
-	actionConditionCheck = "dynamodb:ConditionCheckItem"
+	actionQuery          = string(store.ActionQuery)
+	actionPut            = string(store.ActionPutItem)
+	actionUpdate         = string(store.ActionUpdateItem)
+	actionDelete         = string(store.ActionDeleteItem)
+	actionBatchWrite     = string(store.ActionBatchWriteItem)
+	actionConditionCheck = string(store.ActionConditionCheck)
 	actionDescribe       = "dynamodb:DescribeTable"
+	actionDescribeExpiry = "dynamodb:DescribeTimeToLive"
 )
 
 // permission is one action that a role needs on the table.
@@ -46,6 +49,7 @@ func permissions(of role) []permission {
 			{actionUpdate, "numbers, retries, leases, and the bell that owners hear"},
 			{actionDelete, "rows that are discarded, or moved aside because they cannot be read"},
 			{actionDescribe, "relay table show, relay table iam without --account, relay doctor"},
+			{actionDescribeExpiry, "relay doctor"},
 		}
 	default:
 		return []permission{

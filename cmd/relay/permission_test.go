@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
@@ -102,6 +103,11 @@ func (a *authorizer) DescribeTable(ctx context.Context, in *dynamodb.DescribeTab
 	return a.TableAPI.DescribeTable(ctx, in, opts...)
 }
 
+func (a *authorizer) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	a.need(actionDescribeExpiry)
+	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusDisabled}}, nil
+}
+
 // wantActions compares what was needed with what the role's policy has: neither may be
 // more than the other.
 func wantActions(t *testing.T, needed []string, of role) {
@@ -191,7 +197,9 @@ func operatorsLines(keyID string) map[string][]string {
 	return map[string][]string{
 		"table show":      {""},
 		"table iam":       {"--role relay"},
-		"doctor":          {"", "--repair-sequence --bucket 3 --yes"},
+		"doctor":          {"--role operator", "--repair-sequence --bucket 3 --yes"},
+		"status":          {""},
+		"top":             {""},
 		"message enqueue": {"--topic placed --key k --value v"},
 		"message list":    {"--bucket 5"},
 		"message park":    {"--bucket 3 --sequence 8 --yes", "--topic plcaed --yes"},
@@ -199,6 +207,10 @@ func operatorsLines(keyID string) map[string][]string {
 		"parked show":     {keyID},
 		"parked retry":    {keyID + " --yes"},
 		"parked discard":  {keyID + " 41 --yes"},
+		"pause":           {"--all --reason look --yes", "--topic late --reason look --yes"},
+		"resume":          {"--all --yes", "--topic late --yes"},
+		"lease list":      {""},
+		"lease release":   {"--bucket 6 --yes"},
 	}
 }
 
@@ -209,6 +221,9 @@ func notOnATable() map[string]string {
 		"demo":                 "brings its own table",
 		"simulate":             "has no table",
 		"version":              "asks nobody",
+		"reference man":        "only writes files",
+		"reference markdown":   "only prints",
+		"cost":                 "asks nobody",
 		"table create":         "names what it needs in its help",
 		"table cloudformation": "only prints",
 		"table terraform":      "only prints",
@@ -226,9 +241,10 @@ func TestAnOperatorNeedsWhatThePolicyHas(t *testing.T) {
 	unreadable := schema.EncodeMessage(into3(), 3, 8)
 	delete(unreadable, outbox.AttrCreatedAtUtc)
 	c.put(t, unreadable)
+	c.do(t, store.Claim{Bucket: 6, Relay: "gone", Incarnation: "gone-1", Claim: 1, Now: 1, Expires: ago(time.Hour)})
 	lines := operatorsLines(keyID)
 	table := authorize(c.table)
-	c.through, c.tables = func(store.API) store.API { return table }, table
+	c.through, c.tables, c.describe = func(store.API) store.API { return table }, table, table
 	for _, command := range commandsOf((&app{}).root()) {
 		_, elsewhere := notOnATable()[command]
 		if _, ours := lines[command]; ours == elsewhere {

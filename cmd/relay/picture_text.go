@@ -17,19 +17,24 @@ import (
 
 // headline is what one look must tell: how much waits, since when, and who is there.
 func headline(table string, p picture.Table) []string {
-	sum := p.Totals()
-	waits := "nothing waits"
-	if sum.Pending > 0 || sum.PendingIsLimit {
-		waits = fmt.Sprintf("%s wait%s, the oldest for %s", limitText(sum.Pending, sum.PendingIsLimit, "message"), ending(sum.Pending, sum.PendingIsLimit), ageText(sum.Oldest))
-	}
-	if sum.ParkedKeys+sum.ParkedTopics > 0 {
-		waits += fmt.Sprintf("; %s of %s set aside", limitText(sum.ParkedRows, sum.ParkedIsLimit, "row"), counted(sum.ParkedKeys, "key"))
-	}
 	return []string{
-		fmt.Sprintf("table %s at %s: %s", table, p.At.UTC().Format(time.DateTime+"Z"), waits),
-		fmt.Sprintf("%s: %s; %s: %s", counted(len(p.Relays), "relay"), relayStates(p),
-			counted(len(p.Buckets), "bucket"), bucketStates(p.Buckets)),
+		fmt.Sprintf("table %s at %s: %s", table, p.At.UTC().Format(time.DateTime+"Z"), waitsText(p)),
+		relaysText(p) + "; " + statesText(p.Buckets),
 	}
+}
+
+// waitsText is how much waits, and what is set aside.
+func waitsText(p picture.Table) string {
+	sum := p.Totals()
+	text := "nothing waits"
+	if sum.Pending > 0 || sum.PendingIsLimit {
+		text = fmt.Sprintf("%s wait%s, the oldest for %s", limitText(sum.Pending, sum.PendingIsLimit, "message"),
+			ending(sum.Pending, sum.PendingIsLimit), ageText(sum.Oldest))
+	}
+	if sum.ParkedKeys > 0 {
+		text += fmt.Sprintf("; %s of %s set aside", limitText(sum.ParkedRows, sum.ParkedIsLimit, "row"), counted(sum.ParkedKeys, "key"))
+	}
+	return text
 }
 
 // limitText counts things of which there may be more.
@@ -48,17 +53,19 @@ func ending(n int, isLimit bool) string {
 	return ""
 }
 
-func relayStates(p picture.Table) string {
+// relaysText is how many relays there are, by state.
+func relaysText(p picture.Table) string {
 	var parts []string
 	for _, state := range []picture.RelayState{picture.Active, picture.Silent, picture.Stopped} {
 		if n := p.Count(state); n > 0 || state == picture.Active {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return counted(len(p.Relays), "relay") + ": " + strings.Join(parts, ", ")
 }
 
-func bucketStates(buckets []picture.Bucket) string {
+// statesText is how many buckets there are, by state.
+func statesText(buckets []picture.Bucket) string {
 	var parts []string
 	for _, state := range []picture.LeaseState{picture.Owned, picture.Free, picture.Lapsed, picture.Paused} {
 		n := 0
@@ -71,27 +78,39 @@ func bucketStates(buckets []picture.Bucket) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return counted(len(buckets), "bucket") + ": " + strings.Join(parts, ", ")
 }
 
 // troubleLines are troubles, each with its advice, wrapped to a width.
 func troubleLines(troubles []trouble, width int) []string {
 	var lines []string
-	add := func(mark, text string) {
-		for i, line := range strings.Split(ansi.Wrap(text, width-len(mark), ""), "\n") {
-			if i > 0 {
-				mark = strings.Repeat(" ", len(mark))
-			}
-			lines = append(lines, mark+line)
-		}
-	}
 	for _, t := range troubles {
-		add("! ", t.Text)
+		lines = append(lines, hung("! ", t.Text, width)...)
 		if t.Advice != "" {
-			add("  > ", t.Advice)
+			lines = append(lines, hung("  > ", t.Advice, width)...)
 		}
 	}
 	return lines
+}
+
+// hung is a text that begins with a mark, in lines of at most some width, the further
+// ones below the beginning of the text.
+func hung(mark, text string, width int) []string {
+	lines := folded(text, width-len(mark))
+	for i := range lines {
+		lines[i] = mark + lines[i]
+		mark = strings.Repeat(" ", len(mark))
+	}
+	return lines
+}
+
+// folded is a text in lines of at most some width, broken at blanks where there are
+// some: a command, an id or a time is to be copied as a whole, so that hyphens, at
+// which ansi would break too, are taken for others that hold together meanwhile.
+func folded(text string, width int) []string {
+	const holding = "\u2011"
+	text = ansi.Wrap(strings.ReplaceAll(text, "-", holding), max(1, width), "")
+	return strings.Split(strings.ReplaceAll(text, holding, "-"), "\n")
 }
 
 var relayColumns = []column{
@@ -137,16 +156,16 @@ var bucketColumns = []column{
 
 // isConcern tells whether there is more to say of a bucket than that somebody holds it.
 func isConcern(p picture.Table, b picture.Bucket) bool {
-	return b.Head.Waiting || len(b.Markers) > 0 || b.Lease.State != picture.Owned || bucketNote(p, b) != ""
+	return b.Head.Waiting || len(b.Markers) > 0 || b.Lease.State != picture.Owned || noteOf(p, b).gravity > 0
 }
 
-// compareConcern puts the bucket first that somebody should look at: one with a note,
-// then one that nobody holds, then the one whose message waits for longest, then one of
-// which something is set aside.
+// compareConcern puts the bucket first that somebody should look at: the one with the
+// gravest note, then one that nobody holds, then the one whose message waits for
+// longest, then one of which something is set aside.
 func compareConcern(p picture.Table, i, j int) int {
 	a, b := p.Buckets[i], p.Buckets[j]
 	return cmp.Or(
-		trueFirst(bucketNote(p, a) != "", bucketNote(p, b) != ""),
+		cmp.Compare(noteOf(p, b).gravity, noteOf(p, a).gravity),
 		trueFirst(a.Lease.State != picture.Owned, b.Lease.State != picture.Owned),
 		cmp.Compare(b.Oldest, a.Oldest),
 		cmp.Compare(b.Pending, a.Pending),
@@ -181,7 +200,7 @@ func bucketRow(p picture.Table, i int) []string {
 		}
 	}
 	return []string{strconv.Itoa(i), string(b.Lease.State), cmp.Or(legible(b.Lease.Owner), "-"), expiryText(p, b.Lease),
-		waiting, oldest, asideText(b), bucketNote(p, b)}
+		waiting, oldest, asideText(b), noteOf(p, b).text}
 }
 
 // expiryText is how long a lease is good for, or since when it is not.
@@ -212,25 +231,31 @@ func asideText(b picture.Bucket) string {
 	return strings.Join(parts, ", ")
 }
 
-// bucketNote is the gravest thing that a bucket has to say, in a few words.
-func bucketNote(p picture.Table, b picture.Bucket) string {
+// note is what there is to say of a bucket beside its figures, in a few words.
+type note struct {
+	text    string
+	gravity int // 0: nothing
+}
+
+// noteOf is the gravest thing that there is to say of a bucket.
+func noteOf(p picture.Table, b picture.Bucket) note {
 	switch {
-	case b.Fault != nil:
-		return "could not be read"
 	case isForeign(p, b):
-		return "written for " + counted(b.Head.BucketCount, "bucket")
+		return note{"written for " + counted(b.Head.BucketCount, "bucket"), 7}
 	case b.HeadFault != nil:
-		return "first message cannot be read"
+		return note{"first message cannot be read", 6}
 	case len(b.UnreadableMarkers) > 0:
-		return "a marker cannot be read"
+		return note{"a marker cannot be read", 5}
 	case b.Lease.Unreadable:
-		return "the lease cannot be read"
+		return note{"the lease cannot be read", 4}
+	case b.Fault != nil:
+		return note{"could not be read", 3}
+	case b.Lease.Holder != "" && b.Lease.Holder != picture.Active && b.Lease.State != picture.Paused:
+		return note{"owner " + string(b.Lease.Holder), 2}
 	case b.Lease.State == picture.Paused:
-		return strings.TrimPrefix(pauseText(p, b.Lease), "paused ")
-	case b.Lease.Holder != "" && b.Lease.Holder != picture.Active:
-		return "owner " + string(b.Lease.Holder)
+		return note{strings.TrimSpace(pauseText(p, b.Lease.PausedUntil, b.Lease.PausedBy, b.Lease.PauseReason)), 1}
 	default:
-		return ""
+		return note{}
 	}
 }
 

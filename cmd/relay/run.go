@@ -70,7 +70,7 @@ func (c *runCommand) run(ctx context.Context, loaded *settings.Loader) error {
 	config := s.Relay
 	config.DynamoDB, config.Coordination = dynamo.messages, dynamo.coordination
 	config.Producers, config.Region = producers, dynamo.region
-	config.MetricsInterval = outlook.interval(s.MetricsInterval)
+	config.MetricsInterval, config.TraceLinks = outlook.interval(s.MetricsInterval), outlook.traceLinks()
 	config.Observers = append(outlook.observers(), telemetry.NewLog(logger))
 	manager, err := openServiceManager(c.app.variable("NOTIFY_SOCKET"))
 	switch {

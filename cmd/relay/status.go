@@ -8,6 +8,7 @@ import (
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // status shows one picture of the table. It reads only, and works while every relay
@@ -50,6 +51,11 @@ func (c *status) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return err
 	}
+	return c.show(ctx, s, client)
+}
+
+// show takes a picture and prints it.
+func (c *status) show(ctx context.Context, s *settings.Settings, client *store.Client) error {
 	p, err := picture.Take(ctx, client, c.app.pictureOptions(s))
 	if err != nil {
 		return advised(err, s)

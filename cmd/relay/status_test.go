@@ -91,6 +91,7 @@ func troubled(t *testing.T) *console {
 	c.put(t, broken)
 	c.setAside(t, 0, store.Marker{KeyID: keyA, Topic: "orders.placed", Reason: "MSG_SIZE_TOO_LARGE: 5000 bytes, the topic takes 2000", Attempts: 3, ParkedAt: ago(3 * time.Hour)})
 	c.putAside(t, 0, keyA, 1, outbox.Message{Topic: "orders.placed", Value: []byte("secret-value")})
+	c.setAside(t, 7, store.Marker{Topic: "orders.audit", Reason: "migration", ParkedAt: ago(time.Minute), PausedUntil: ago(-time.Hour), PausedBy: "bob@desk"})
 	for bucket := range 8 {
 		c.setAside(t, bucket, store.Marker{Topic: "plcaed", Reason: "mistyped", ParkedAt: ago(90 * time.Minute)})
 	}

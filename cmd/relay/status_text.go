@@ -79,7 +79,7 @@ func (a *app) printBuckets(p picture.Table, most int) {
 	for _, i := range order[len(shown):] {
 		rest.Buckets = append(rest.Buckets, p.Buckets[i])
 	}
-	text := fmt.Sprintf("and %d more buckets, %s", len(rest.Buckets), bucketStates(rest.Buckets))
+	text := "and more, " + statesText(rest.Buckets)
 	if sum := rest.Totals(); sum.Pending > 0 {
 		text += fmt.Sprintf("; %s, the oldest for %s", limitText(sum.Pending, sum.PendingIsLimit, "message"), ageText(sum.Oldest))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -17,27 +16,12 @@ import (
 	"github.com/bucketbrigade/relay/store/memtable"
 )
 
-// describing is a table that DynamoDB describes in this way.
-type describing struct {
-	*memtable.DB
-	change func(*types.TableDescription)
-}
-
-func (d describing) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	out, err := d.DB.DescribeTable(ctx, in, opts...)
-	if err == nil {
-		d.change(out.Table)
-	}
-	return out, err
-}
-
 // What is required and what is only advised are told apart, and keys that are not
 // those of the settings are shown, not refused: that is what one looks for.
 func TestTableShowComparesWithWhatIsWanted(t *testing.T) {
 	c := newConsole(t)
-	c.tables = describing{c.table, func(d *types.TableDescription) {
+	c.tables = &setUp{DB: c.table, change: func(d *types.TableDescription) {
 		d.ItemCount, d.TableSizeBytes = aws.Int64(1200), aws.Int64(340000)
-		d.DeletionProtectionEnabled = aws.Bool(true)
 	}}
 	got := c.run("table", "show", "--table", "orders")
 	if got.code != exitDone || got.stderr != "" {
@@ -45,7 +29,7 @@ func TestTableShowComparesWithWhatIsWanted(t *testing.T) {
 	}
 	golden(t, "table_show.txt", got.stdout)
 
-	c.tables = describing{c.table, func(d *types.TableDescription) {
+	c.tables = &setUp{DB: c.table, change: func(d *types.TableDescription) {
 		created := noon.AddDate(0, 0, -3)
 		d.CreationDateTime = &created
 		d.TableStatus = types.TableStatusUpdating
@@ -53,6 +37,7 @@ func TestTableShowComparesWithWhatIsWanted(t *testing.T) {
 		d.ProvisionedThroughput = &types.ProvisionedThroughputDescription{ReadCapacityUnits: aws.Int64(5), WriteCapacityUnits: aws.Int64(10)}
 		d.LocalSecondaryIndexes = make([]types.LocalSecondaryIndexDescription, 2)
 		d.GlobalSecondaryIndexes = make([]types.GlobalSecondaryIndexDescription, 1)
+		d.DeletionProtectionEnabled = nil
 		d.Replicas = make([]types.ReplicaDescription, 1)
 	}}
 	golden(t, "table_show_differs.txt", c.run("table", "show", "--table", "orders", "--partition-key", "Hash").stdout)

@@ -25,6 +25,7 @@ const (
 	silentRelay       troubleKind = "silentRelay"       // a relay was not seen for long and has not said goodbye
 	leftBehind        troubleKind = "leftBehind"        // a lease names a relay that has stopped, or has no record
 	topicSetAside     troubleKind = "topicSetAside"     // a topic is set aside as a whole
+	pausedTopic       troubleKind = "pausedTopic"       // an operator has paused a topic
 	keysSetAside      troubleKind = "keysSetAside"      // keys are set aside
 	pausedBuckets     troubleKind = "pausedBuckets"     // an operator has paused buckets
 	clockDisagrees    troubleKind = "clockDisagrees"    // this machine's clock is not the service's
@@ -91,23 +92,28 @@ func bucketsText(buckets []int) string {
 	if len(buckets) == 1 {
 		return fmt.Sprintf("bucket %d", buckets[0])
 	}
+	return "buckets " + runsText(buckets)
+}
+
+// runsText is ascending numbers in few words: "0-3, 7".
+func runsText(numbers []int) string {
 	var runs []string
-	for i := 0; i < len(buckets); {
+	for i := 0; i < len(numbers); {
 		end := i
-		for end+1 < len(buckets) && buckets[end+1] == buckets[end]+1 {
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
 			end++
 		}
 		if len(runs) == namedRuns {
-			return fmt.Sprintf("buckets %s and %d more", strings.Join(runs, ", "), len(buckets)-i)
+			return fmt.Sprintf("%s and %d more", strings.Join(runs, ", "), len(numbers)-i)
 		}
 		if end > i {
-			runs = append(runs, fmt.Sprintf("%d-%d", buckets[i], buckets[end]))
+			runs = append(runs, fmt.Sprintf("%d-%d", numbers[i], numbers[end]))
 		} else {
-			runs = append(runs, fmt.Sprint(buckets[i]))
+			runs = append(runs, fmt.Sprint(numbers[i]))
 		}
 		i = end + 1
 	}
-	return "buckets " + strings.Join(runs, ", ")
+	return strings.Join(runs, ", ")
 }
 
 // bucketsWhere are the buckets of which something holds, ascending.

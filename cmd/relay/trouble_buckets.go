@@ -146,17 +146,23 @@ func asideByTopic(p picture.Table, ofTopics func(store.Marker) bool) []asideGrou
 	return groups
 }
 
+// topicsAside are topics that are set aside as a whole: for good, or for a pause.
 func topicsAside(p picture.Table) (found []trouble) {
 	for _, g := range asideByTopic(p, func(m store.Marker) bool { return m.KeyID == "" }) {
-		text := fmt.Sprintf("topic %s is set aside as a whole in %s, for %s", legible(g.topic), bucketsText(g.buckets), agoText(p, g.first))
-		if len(g.buckets) == len(p.Buckets) {
-			text = fmt.Sprintf("topic %s is set aside as a whole, for %s", legible(g.topic), agoText(p, g.first))
+		topic, where := "topic "+legible(g.topic), ""
+		if len(g.buckets) < len(p.Buckets) {
+			where = " in " + bucketsText(g.buckets)
+		}
+		kind, text := topicSetAside, fmt.Sprintf("%s is set aside as a whole%s, for %s", topic, where, agoText(p, g.first))
+		advice := "to deliver it: relay parked retry --topic " + legible(g.topic)
+		if g.last.PausedUntil != 0 {
+			kind, text = pausedTopic, fmt.Sprintf("%s paused%s%s", topic, where, pauseText(p, g.last.PausedUntil, g.last.PausedBy, ""))
+			advice = "to go on: relay resume --topic " + legible(g.topic)
 		}
 		if g.retried > 0 {
 			text += ", and is being retried"
 		}
-		found = append(found, newTrouble(topicSetAside, g.buckets, text+reasonText(g.last.Reason),
-			"to deliver it: relay parked retry --topic "+legible(g.topic)))
+		found = append(found, newTrouble(kind, g.buckets, text+reasonText(g.last.Reason), advice))
 	}
 	return found
 }

@@ -98,26 +98,22 @@ func pauses(p picture.Table) (found []trouble) {
 			resume = "relay resume --all"
 		}
 		found = append(found, newTrouble(pausedBuckets, buckets,
-			bucketsText(buckets)+": "+pauseText(p, p.Leases[buckets[0]]), "to go on: "+resume))
+			bucketsText(buckets)+" paused"+pauseText(p, of.until, of.by, of.reason), "to go on: "+resume))
 	}
 	return found
 }
 
-// pauseText says by whom a bucket is paused, until when, and why.
-func pauseText(p picture.Table, l picture.Lease) string {
-	text := "paused"
-	if l.PausedBy != "" {
-		text += " by " + legible(l.PausedBy)
+// pauseText says by whom something is paused, until when, and why, as the end of a
+// sentence.
+func pauseText(p picture.Table, until store.Ticks, by, reason string) string {
+	text := " until it is resumed"
+	if until < store.NoEnd {
+		text = fmt.Sprintf(" for another %s, until %s", ageText(until.Time().Sub(p.At)), until.Time().UTC().Format(time.DateTime+"Z"))
 	}
-	if end, ends := l.PauseEnds(); ends {
-		text += fmt.Sprintf(" for another %s, until %s", ageText(end.Sub(p.At)), end.UTC().Format(time.DateTime+"Z"))
-	} else {
-		text += " until resumed"
+	if by != "" {
+		text += ", by " + legible(by)
 	}
-	if l.PauseReason != "" {
-		text += ": " + legible(l.PauseReason)
-	}
-	return text
+	return text + reasonText(reason)
 }
 
 // clockTolerance is by how much this machine's clock may differ from the service's

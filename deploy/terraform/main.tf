@@ -99,6 +99,7 @@ resource "aws_iam_policy" "operator" {
         "dynamodb:UpdateItem",
         "dynamodb:DeleteItem",
         "dynamodb:DescribeTable",
+        "dynamodb:DescribeTimeToLive",
       ]
       Resource = aws_dynamodb_table.outbox.arn
     }]

@@ -112,7 +112,7 @@ func stops() []mutant {
 		},
 		{
 			name: "a stamp is not above the heartbeats", breaks: "the stamp refuses heartbeats that land late (L-01)", caught: by("I-30"),
-			edits: in(stopFile, "at := max(c.serviceTime(), c.lastBeat+1)", "at := c.serviceTime()"),
+			edits: in(stopFile, "at = max(at, c.serviceTime())", "at = c.serviceTime()"),
 		},
 		{
 			name: "rounds go on under the hand-back", breaks: "a relay that hands back has no round under way", caught: by("I-9"),

@@ -117,11 +117,10 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 // process.
 func TestLoadedFleet(t *testing.T) {
 	for name, o := range map[string]simulation.Options{
-		"by default":    {},
-		"a few":         {Rate: 2, Duration: 10 * time.Minute},
-		"more relays":   {Relays: 6, Buckets: 12, Rate: 20},
-		"small batches": {Relays: 2, Buckets: 2, Rate: 15, BatchSize: 5},
-		"slow polls":    {Relays: 2, Buckets: 8, PollInterval: 4 * time.Second},
+		"by default":    {Rate: 8},
+		"more relays":   {Relays: 6, Buckets: 12, Rate: 8},
+		"small batches": {Relays: 2, Buckets: 2, Rate: 12, BatchSize: 8},
+		"slow polls":    {Relays: 2, Buckets: 4, Rate: 8, PollInterval: 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Duration = max(o.Duration, 4*time.Minute)
@@ -149,10 +148,10 @@ func TestLargerRows(t *testing.T) {
 		rate         float64 // of one bucket
 		seconds      float64
 	}{
-		"of a unit":         {bytes: 300, batch: 500, rate: 1, seconds: 600},
+		"of a unit":         {bytes: 300, batch: 500, rate: 1, seconds: 400},
 		"of some units":     {bytes: 3000, batch: 500, rate: 0.7, seconds: 600},
 		"of many":           {bytes: 40_000, batch: 500, rate: 2, seconds: 150},
-		"of several pages":  {bytes: 300_000, batch: 500, rate: 6, seconds: 50},
+		"of several pages":  {bytes: 300_000, batch: 500, rate: 6, seconds: 25},
 		"in small batches":  {bytes: 3000, batch: 4, rate: 6, seconds: 100},
 		"in chunks deleted": {bytes: 300, batch: 500, rate: 40, seconds: 50},
 	} {

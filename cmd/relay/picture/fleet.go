@@ -81,15 +81,6 @@ type Lease struct {
 	Holder RelayState
 }
 
-// PauseEnds is when a pause ends by itself, and whether it does: an operator may have
-// paused the bucket until it is resumed.
-func (l Lease) PauseEnds() (at time.Time, ends bool) {
-	if int64(l.PausedUntil) >= outbox.MaxTicks {
-		return time.Time{}, false
-	}
-	return l.PausedUntil.Time(), true
-}
-
 // ReadFleet reads the coordination partition, strongly consistent, and judges what
 // stands there. An error wraps a sentinel of package store.
 func ReadFleet(ctx context.Context, table Asker, o Options) (Fleet, error) {

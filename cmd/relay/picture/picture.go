@@ -67,7 +67,6 @@ type Totals struct {
 	PendingIsLimit bool // more may wait
 	Oldest         time.Duration
 	ParkedKeys     int
-	ParkedTopics   int // a topic counts once for each bucket
 	ParkedRows     int
 	ParkedIsLimit  bool // more keys or rows may be set aside
 }
@@ -77,12 +76,11 @@ type Totals struct {
 func (t Table) Totals() Totals {
 	var sum Totals
 	for _, b := range t.Buckets {
-		keys, topics := b.Parked()
+		keys, _ := b.Parked()
 		sum.Pending += b.Pending
 		sum.PendingIsLimit = sum.PendingIsLimit || b.PendingIsLimit || b.Fault != nil
 		sum.Oldest = max(sum.Oldest, b.Oldest)
 		sum.ParkedKeys += keys
-		sum.ParkedTopics += topics
 		sum.ParkedRows += b.ParkedRows
 		sum.ParkedIsLimit = sum.ParkedIsLimit || b.ParkedIsLimit || b.Fault != nil
 	}

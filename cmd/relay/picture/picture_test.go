@@ -171,17 +171,6 @@ func TestWhatALeaseMeans(t *testing.T) {
 	}
 }
 
-func TestAPauseEndsOrNot(t *testing.T) {
-	until := picture.Lease{Lease: store.Lease{PausedUntil: at(time.Hour)}}
-	if end, ends := until.PauseEnds(); !ends || !end.Equal(noon.Add(time.Hour)) {
-		t.Errorf("%v, %t", end, ends)
-	}
-	until.PausedUntil = store.Ticks(outbox.MaxTicks)
-	if _, ends := until.PauseEnds(); ends {
-		t.Error("a pause until somebody resumes ends")
-	}
-}
-
 // The service's clock decides where it is known; within its whole seconds, ours is
 // the finer one.
 func TestThePictureIsJudgedByTheServicesClock(t *testing.T) {

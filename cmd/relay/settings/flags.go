@@ -13,9 +13,10 @@ const configFlag = "config"
 // flagValue records what was written for a flag; Load judges it, together with
 // all the rest. Its Set never fails, since pflag stops at the first failure.
 type flagValue struct {
-	texts  []string
-	kind   string
-	preset string // the default, for --help
+	texts   []string
+	kind    string
+	preset  string   // the default, for --help
+	choices []string // for completion; nil: it is no choice among a few
 }
 
 func (f *flagValue) Set(text string) error { f.texts = append(f.texts, text); return nil }
@@ -34,22 +35,31 @@ func (l *Loader) addFlags() {
 	if l.groups == 0 {
 		return
 	}
-	l.flags.Var(&flagValue{kind: "file"}, configFlag, "YAML file with settings")
+	l.markSetting(l.flags.VarPF(&flagValue{kind: fileType}, configFlag, "", "YAML file with settings"))
 	for _, row := range l.Settings.table() {
 		if row.group&l.groups != 0 {
-			l.addFlag(row.name, row.value, row.doc)
+			l.markSetting(l.addFlag(row.name, row.value, row.doc))
 		}
 	}
 	if l.groups&(Brokers|BrokersIfAny) != 0 {
-		l.flags.Var(&flagValue{kind: "property=value"}, kafkaSetting, kafkaDoc)
+		l.markSetting(l.flags.VarPF(&flagValue{kind: "property=value"}, kafkaSetting, "", kafkaDoc))
 	}
 }
 
-func (l *Loader) addFlag(name string, value Value, doc string) {
-	flag := l.flags.VarPF(&flagValue{kind: value.Type(), preset: value.String()}, name, "", doc)
+func (l *Loader) markSetting(flag *pflag.Flag) {
+	flag.Annotations = map[string][]string{settingAnnotation: {}}
+}
+
+func (l *Loader) addFlag(name string, value Value, doc string) *pflag.Flag {
+	v := &flagValue{kind: value.Type(), preset: value.String()}
+	if c, isChoice := value.(chosen); isChoice {
+		v.choices = c.choices
+	}
+	flag := l.flags.VarPF(v, name, "", doc)
 	if value.Type() == switchType {
 		flag.NoOptDefVal = "on"
 	}
+	return flag
 }
 
 func flagTexts(flags *pflag.FlagSet, name string) []string {

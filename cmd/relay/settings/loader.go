@@ -137,7 +137,7 @@ func (l *Loader) readSettings(environ []string) {
 			l.origins[kafkaSetting+"."+property] = g.Origin
 		}
 	}
-	if l.groups&Brokers != 0 { // others need not be allowed to read what they do not use
+	if l.groups&(Brokers|BrokersIfAny) != 0 { // others need not be allowed to read what they do not use
 		l.readSecretFiles()
 	}
 }

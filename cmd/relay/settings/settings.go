@@ -49,6 +49,7 @@ const (
 
 	// Settings of these are of another group too.
 	Simulated // what a simulation tries
+	Costs     // what decides about costs
 	Leases    // by what leases, and who holds them, are judged
 	Picture   // how a picture of the table is taken
 )
@@ -103,13 +104,13 @@ func (s *Settings) table() []setting {
 		{name: "poison-after", group: Relay | Simulated, value: Count(&c.PoisonAfter), doc: "rejections of one record that are for good"},
 		{name: "dead-letter-topic", group: Relay, value: OptionalText(&c.DeadLetterTopic), doc: "where dead-letter sends records; must exist"},
 		{name: "relay-id", group: Relay, value: Text(&c.RelayID), doc: "name of this relay among its peers; unset: host name and a random part"},
-		{name: "batch-size", group: Relay | Simulated, value: Count(&c.BatchSize), doc: "rows of one fetch"},
-		{name: "max-batch-bytes", group: Relay, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
-		{name: "poll-interval", group: Relay | Simulated, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
+		{name: "batch-size", group: Relay | Simulated | Costs, value: Count(&c.BatchSize), doc: "rows of one fetch"},
+		{name: "max-batch-bytes", group: Relay | Costs, value: Size(&c.MaxBatchBytes), doc: "bytes of one fetch"},
+		{name: "poll-interval", group: Relay | Simulated | Costs, value: Duration(&c.PollInterval), doc: "pause between looks at an idle bucket"},
 		{name: "error-backoff", group: Relay, value: Duration(&c.ErrorBackoff), doc: "first pause of a bucket after a failure"},
-		{name: "lease-duration", group: Relay | Simulated | Leases | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
-		{name: "lease-renew-interval", group: Relay | Simulated, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
-		{name: "max-clock-skew", group: Relay | Simulated | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
+		{name: "lease-duration", group: Relay | Simulated | Costs | Leases | Picture, value: Duration(&c.LeaseDuration), doc: "how long a lease lasts unless it is renewed"},
+		{name: "lease-renew-interval", group: Relay | Simulated | Costs, value: Duration(&c.LeaseRenewInterval), doc: "between renewals, at most a third of lease-duration"},
+		{name: "max-clock-skew", group: Relay | Simulated | Costs | Leases, value: Duration(&c.MaxClockSkew), doc: "between the clocks of any two relays"},
 		{name: "max-concurrency", group: Relay | Picture, value: Count(&c.MaxConcurrency), doc: "requests under way at once: of coordination, or for a picture of the table"},
 		{name: "pending-count-limit", group: Relay | Picture, value: Count(&c.PendingCountLimit), doc: "messages of one bucket that are counted at most, for metrics or a picture"},
 		{name: "message-id-header", group: Relay, value: Text(&c.MessageIDHeader), doc: "header that carries the message id"},
@@ -117,10 +118,10 @@ func (s *Settings) table() []setting {
 		{name: "shutdown-timeout", group: Relay, value: Duration(&c.ShutdownTimeout), doc: "how long to drain after SIGTERM"},
 
 		{name: "admin-addr", group: Admin, value: Address(&s.AdminAddr), doc: "where probes, metrics, status and page are served; port 0: a free one, which is logged; off: nowhere"},
-		{name: "admin-token-file", group: Admin, value: Text(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
+		{name: "admin-token-file", group: Admin, value: File(&s.AdminTokenFile), doc: "file with the token that is asked for there, but not of probes; unset: none"},
 		{name: "pprof", group: Admin, value: Switch(&s.Pprof), doc: "serve /debug/pprof there"},
 		{name: "metrics-name", group: Admin, value: Text(&s.MetricsName), doc: "the outbox's name in metrics, as attribute outbox.name"},
-		{name: "metrics-interval", group: Admin, value: Duration(&s.MetricsInterval), doc: "between samples of the backlog, by the owner of bucket 0"},
+		{name: "metrics-interval", group: Admin | Costs, value: Duration(&s.MetricsInterval), doc: "between samples of the backlog, by the owner of bucket 0"},
 
 		{name: "log-level", group: Log, value: Choice(&s.LogLevel, []string{"trace", "debug", "info", "warn", "error"}), doc: "trace, debug, info, warn or error"},
 		{name: "log-format", group: Log, value: Choice(&s.LogFormat, []string{"auto", "console", "json"}), doc: "console, json, or auto: console on a terminal"},

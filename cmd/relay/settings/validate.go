@@ -21,7 +21,9 @@ func (l *Loader) validate() {
 	case l.groups&Relay != 0:
 		faults = leaves(l.Settings.Relay.Validate())
 	case l.groups&Simulated != 0:
-		faults = l.simulatedFaults()
+		faults = l.triedFaults(Simulated, func(name string) bool { return l.origins[name] == "" && !l.HasFile() })
+	case l.groups&Costs != 0:
+		faults = l.triedFaults(Costs, func(string) bool { return false })
 	default:
 		faults = leaves(l.Settings.Schema().Validate())
 	}
@@ -41,16 +43,16 @@ func (l *Loader) validate() {
 	}
 }
 
-// simulatedFaults are those of settings that a simulation tries. Without a file,
-// what was not given is drawn to fit, so only what was given can be wrong.
-func (l *Loader) simulatedFaults() []error {
+// triedFaults are those of the settings of a group that stands for a relay's, and of
+// bucket-count. A simulation without a file draws what was not given to fit, so that
+// only what was given can be wrong: isDrawn.
+func (l *Loader) triedFaults(group Group, isDrawn func(name string) bool) []error {
 	tried := []string{"bucket-count"}
 	for _, row := range l.Settings.table() {
-		if row.group&Simulated != 0 {
+		if row.group&group != 0 {
 			tried = append(tried, row.name)
 		}
 	}
-	isDrawn := func(name string) bool { return l.origins[name] == "" && !l.HasFile() }
 	return slices.DeleteFunc(leaves(l.Settings.Relay.Validate()), func(err error) bool {
 		name, _, mentioned := renamed(err.Error(), rowNames())
 		return !slices.Contains(tried, name) || slices.ContainsFunc(mentioned, isDrawn)

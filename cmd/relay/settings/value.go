@@ -55,6 +55,15 @@ func Text(field *string) Value {
 	}, asIs}
 }
 
+// File fills the name of a file, which must not be empty.
+func File(field *string) Value {
+	named := Text(field).(parsed[string])
+	named.kind = fileType
+	return named
+}
+
+const fileType = "file"
+
 // OptionalText fills a string that may be empty.
 func OptionalText(field *string) Value {
 	return parsed[string]{field, "text", func(text string) (string, error) { return text, nil }, asIs}
@@ -171,9 +180,15 @@ func formatSize(bytes int) string {
 	return strconv.Itoa(bytes)
 }
 
+// chosen is a Value that is one of a few texts.
+type chosen struct {
+	Value
+	choices []string
+}
+
 // Switch fills a truth; as a flag, its name alone turns it on.
 func Switch(field *bool) Value {
-	return parsed[bool]{field, switchType, func(text string) (bool, error) {
+	return chosen{parsed[bool]{field, switchType, func(text string) (bool, error) {
 		switch strings.ToLower(text) {
 		case "on", "true", "yes", "1":
 			return true, nil
@@ -186,7 +201,7 @@ func Switch(field *bool) Value {
 			return "on"
 		}
 		return "off"
-	}}
+	}}, []string{"on", "off"}}
 }
 
 const switchType = "on|off"
@@ -199,7 +214,7 @@ func Choice[T ~string](field *T, choices []T, later ...string) Value {
 		names[i] = string(c)
 	}
 	list := strings.Join(names, ", ")
-	return parsed[T]{field, "name", func(text string) (T, error) {
+	return chosen{parsed[T]{field, "name", func(text string) (T, error) {
 		switch {
 		case slices.Contains(later, text):
 			return "", fmt.Errorf("is not in this version, which has: %s", list)
@@ -207,7 +222,7 @@ func Choice[T ~string](field *T, choices []T, later ...string) Value {
 			return "", fmt.Errorf("must be one of: %s", list)
 		}
 		return T(text), nil
-	}, func(t T) string { return string(t) }}
+	}, func(t T) string { return string(t) }}, names}
 }
 
 // List fills texts that are separated by commas; blanks around them are left
