@@ -34,9 +34,14 @@ type strayKey struct {
 
 // inBuckets runs a function for every bucket, several at once.
 func inBuckets(ctx context.Context, s *settings.Settings, each func(ctx context.Context, bucket int) error) error {
+	return eachBucket(ctx, s, s.Relay.BucketCount, each)
+}
+
+// eachBucket runs a function for so many buckets, several at once.
+func eachBucket(ctx context.Context, s *settings.Settings, count int, each func(ctx context.Context, bucket int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Relay.MaxConcurrency)
-	for bucket := range s.Relay.BucketCount {
+	for bucket := range count {
 		group.Go(func() error { return each(ctx, bucket) })
 	}
 	return group.Wait()

@@ -17,6 +17,9 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
+// bucketsBeyondAtMost is how many buckets are looked at beyond the bucket count.
+const bucketsBeyondAtMost = 64
+
 // sampledRows is how many rows of a bucket are looked at, the first ones: those that a
 // relay comes to next. A page of 1 MB may have fewer.
 const sampledRows = 100
@@ -29,6 +32,7 @@ type outboxChecks struct {
 	sequences sequences
 
 	buckets []bucketSeen // by number
+	beyond  []int        // buckets from the bucket count on that have rows, ascending
 	fault   error        // why some bucket could not be read
 	uses    map[string]*topicUse
 	now     store.Ticks // when all was read
@@ -95,6 +99,28 @@ func (o *outboxChecks) gather(ctx context.Context) {
 		return nil
 	})
 	o.now = o.app.ticks()
+	if o.fault == nil {
+		o.beyond, o.fault = o.lookBeyond(ctx)
+	}
+}
+
+// lookBeyond looks for rows in buckets that these settings do not have, up to twice as
+// many, where a writer with another bucket count puts them. No relay comes to them.
+func (o *outboxChecks) lookBeyond(ctx context.Context) ([]int, error) {
+	count := o.settings.Relay.BucketCount
+	waiting := make([]bool, min(count, bucketsBeyondAtMost))
+	err := eachBucket(ctx, o.settings, len(waiting), func(ctx context.Context, i int) error {
+		head, err := ask[store.HeadRead](ctx, o.client, store.ReadHead{Bucket: count + i})
+		waiting[i] = head.Waiting
+		return err
+	})
+	var beyond []int
+	for i, is := range waiting {
+		if is {
+			beyond = append(beyond, count+i)
+		}
+	}
+	return beyond, err
 }
 
 func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, err error) {
@@ -167,6 +193,11 @@ func (o *outboxChecks) judge() []checkDocument {
 		return skippedAll(bucketsCounted(o.settings), notSeen(o.fault), checkBucketCount, checkRows, checkBacklog, checkParked, checkSequence)
 	}
 	found := append(o.stamps(), o.rows()...)
+	if len(o.beyond) > 0 {
+		found = append(found, failed(checkBucketCount, bucketsText(o.beyond),
+			fmt.Sprintf("messages wait there, and the settings here have %s: some writer has another bucket-count", bucketsCounted(o.settings)),
+			"no relay with these settings ever delivers them: give all writers and relays the same bucket-count; what waits there can be read with --bucket-count, relay message list, and be enqueued anew"))
+	}
 	found = append(found, o.backlog())
 	found = append(found, o.parked()...)
 	return append(found, o.counters()...)
@@ -203,7 +234,7 @@ func (o *outboxChecks) stamps() []checkDocument {
 		found = append(found, failed(checkBucketCount, bucketsText(buckets),
 			fmt.Sprintf("rows were written with bucket count %d, the settings here say %d; one is row %d of bucket %d",
 				count, o.settings.Relay.BucketCount, o.buckets[buckets[0]].stamps[count], buckets[0]),
-			"relays stop with exit code 3 at such a row: give all writers and relays the bucket count that the table was begun with; it can be changed only while the outbox is empty"))
+			"relays stop with exit code 3 at such a row: give all writers and relays the bucket count that the table was begun with; it can be changed only while the outbox is empty; relay message park of that row says how to get past it if its writer was wrong"))
 	}
 	return found
 }
@@ -212,17 +243,20 @@ func (o *outboxChecks) rows() []checkDocument {
 	all := o.numbered(func(bucketSeen) bool { return true })
 	return eachOf(checkRows, "bucket", "each of the first rows can be read", all, func(bucket int) *checkDocument {
 		seen := o.buckets[bucket]
-		if seen.malformed == nil {
+		fault := cmp.Or(seen.malformed, seen.standing.odd)
+		if fault == nil {
 			return nil
 		}
 		advice := "repair the item; its bucket goes on by itself"
 		var item *outbox.ItemError
-		if errors.As(seen.malformed, &item) {
-			if sequence, err := outbox.ParseSequence(item.SortKey); err == nil {
+		if errors.As(fault, &item) {
+			if sequence, err := outbox.ParseSequence(item.SortKey); err != nil {
+				advice = "no writer of ours puts such an item, and a sort key cannot be repaired: keep its attributes, delete it, and enqueue the message anew: relay message enqueue"
+			} else {
 				advice = fmt.Sprintf("repair the item, or set it aside: relay message park --bucket %d --sequence %d", bucket, sequence)
 			}
 		}
-		document := failed(checkRows, bucketsText([]int{bucket}), "a row that cannot be read blocks it: "+seen.malformed.Error(), advice)
+		document := failed(checkRows, bucketsText([]int{bucket}), "a row that cannot be read blocks it: "+fault.Error(), advice)
 		return &document
 	})
 }

@@ -115,11 +115,27 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 	if read.Item == nil {
 		return change{}, fmt.Errorf("bucket %d has no row %d that waits", c.bucket, c.sequence)
 	}
+	if stamp := read.Row.BucketCount; read.Malformed == nil && stamp != 0 && stamp != s.Relay.BucketCount {
+		return change{}, c.foreign(stamp, s)
+	}
 	found, err := readMarkers(ctx, client, c.bucket)
 	if err != nil {
 		return change{}, err
 	}
 	return c.rowChange(client.Schema(), read, found.ofBucket(c.bucket, c.app.ticks())), nil
+}
+
+// foreign refuses a row that was written for another bucket count. A marker would be of
+// no use: owners stop at the row before they move it. Nor can the command move it, as it
+// moves one that cannot be read: if it is these settings that are wrong, the relays
+// publish such rows.
+func (c *messagePark) foreign(stamp int, s *settings.Settings) error {
+	return fmt.Errorf("row %d of bucket %d was written for %s, and the settings here say %d: relays with %d stop at it, and do not move it\n"+
+		"  if the outbox has %s: give all relays, writers and this command --bucket-count %d\n"+
+		"  if that writer was wrong: correct it, keep what relay message list --bucket %d --show-content shows of the row,\n"+
+		"  delete the item %s %s, and enqueue the message anew: relay message enqueue",
+		c.sequence, c.bucket, counted(stamp, "bucket"), s.Relay.BucketCount, s.Relay.BucketCount,
+		counted(stamp, "bucket"), stamp, c.bucket, s.Schema().MessagesKey(c.bucket), outbox.SequenceSortKey(c.sequence))
 }
 
 // topicChange sets the topic aside in every bucket. Each owner is told as soon as its

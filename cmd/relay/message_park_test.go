@@ -90,6 +90,23 @@ func TestParkingARowThatCannotBeReadMovesIt(t *testing.T) {
 	}
 }
 
+// A marker would be of no use, since owners stop at the row; and these settings may be
+// the ones that are wrong.
+func TestParkingARowOfAnotherBucketCountSaysWhatToDo(t *testing.T) {
+	c := newConsole(t)
+	c.put(t, outbox.Schema{Table: "orders", BucketCount: 16}.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7))
+	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=7", "--yes")
+	for _, want := range []string{"row 7 of bucket 3 was written for 16 buckets, and the settings here say 8", "--bucket-count 16",
+		"relay message list --bucket 3 --show-content", "OUTBOX#MESSAGES#3 0000000000000000007", "relay message enqueue"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("no %q in %+v", want, got)
+		}
+	}
+	if got.code != exitFailed || len(c.markers(t, 3)) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestParkingATopicReachesEveryBucket(t *testing.T) {
 	c := newConsole(t)
 	got := c.run("message", "park", "--table", "orders", "--bucket-count=4", "--topic", "plcaed", "--reason", "mistyped", "--yes", "--output", "json")

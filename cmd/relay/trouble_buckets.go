@@ -39,7 +39,7 @@ func unreadableHeads(p picture.Table) (found []trouble) {
 		if b.HeadFault == nil {
 			continue
 		}
-		advice := fmt.Sprintf("repair the row: relay message list --bucket %d", i)
+		advice := "its sort key is no number: keep its attributes, delete the item, and enqueue the message anew"
 		if b.Head.Sequence != 0 {
 			advice = fmt.Sprintf("repair the row, or set it aside: relay message park --bucket %d --sequence %d", i, b.Head.Sequence)
 		}
