@@ -32,7 +32,8 @@ integration: SHELL := bash
 integration: build ## Runs the promises on Apache Kafka and a DynamoDB emulator
 	@set -eo pipefail; \
 	if [ -z "$$INTEGRATION_DYNAMODB" ] || [ -z "$$INTEGRATION_BROKERS" ]; then \
-		trap 'scripts/services stop' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+		ours=$$(scripts/services missing | xargs); \
+		trap '[ -z "$$ours" ] || scripts/services stop $$ours' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 		scripts/services start; \
 		settings=$$(scripts/services env); \
 		eval "$$settings"; \

@@ -74,13 +74,13 @@ type change struct {
 }
 
 // readOperator reads "operator parks key a in bucket 0", "operator retries topic
-// orders", "operator discards m1", "operator pauses bucket 0-3 for 1m", "operator resumes
+// orders", "operator withdraws key a in bucket 0" (its retry), "operator discards m1", "operator pauses bucket 0-3 for 1m", "operator resumes
 // bucket 0-3", "operator rings bucket 3". The bell is rung at once,
 // or as "ringing after 3s" and "ringing never" say; a change that must be refused is followed by
 // "refused".
 func readOperator(p *scenarioParser, w *words) func(*stage) error {
 	var changes func(*stage) ([]change, error)
-	switch w.oneOf("what the operator does", "parks", "retries", "discards", "pauses", "resumes", "rings") {
+	switch w.oneOf("what the operator does", "parks", "retries", "withdraws", "discards", "pauses", "resumes", "rings") {
 	case "parks":
 		s := readSubject(w)
 		changes = func(t *stage) ([]change, error) {
@@ -96,6 +96,9 @@ func readOperator(p *scenarioParser, w *words) func(*stage) error {
 				return store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: t.fleet.ticks()}
 			})
 		}
+	case "withdraws":
+		s := readSubject(w)
+		changes = func(t *stage) ([]change, error) { return t.withdrawals(s) }
 	case "discards":
 		names := p.messages(w, "ringing", "refused")
 		changes = func(t *stage) ([]change, error) { return nil, t.discard(names) }
@@ -151,6 +154,21 @@ func (t *stage) changes(s subjectOf, request func(bucketMarker) store.Request) (
 		all = append(all, change{m.bucket, request(m)})
 	}
 	return all, err
+}
+
+// withdrawals call off the retries of a subject, as its markers are.
+func (t *stage) withdrawals(s subjectOf) ([]change, error) {
+	var err error
+	all, fault := t.changes(s, func(m bucketMarker) store.Request {
+		item := t.fleet.checker.marker(m.bucket, m.Marker)
+		if item == nil {
+			err = fmt.Errorf("it is not set aside in bucket %d", m.bucket)
+		}
+		m.ParkedAt, _ = item.ticks(outbox.AttrParkedAtUtc)
+		m.RetryAt, _ = item.ticks(outbox.AttrRetryAtUtc)
+		return store.CallOff{Bucket: m.bucket, Seen: m.Marker, ParkedAt: max(t.fleet.ticks(), m.ParkedAt+1), Reason: operatorReason}
+	})
+	return all, errors.Join(fault, err)
 }
 
 // discard throws the rows of messages away that are set aside.

@@ -30,6 +30,7 @@ const (
 	Pending    Part = iota // messages that wait
 	ParkedKeys             // markers of keys that are set aside
 	ParkedRows             // rows that are set aside
+	Parked                 // all of these, and markers of topics
 )
 
 // Count counts one page of a part of a bucket, eventually consistent. Its result is
@@ -123,6 +124,10 @@ func (c *Client) part(bucket int, of Part) (in *dynamodb.QueryInput, partition s
 	switch of {
 	case Pending:
 		return c.bucketQuery(bucket), c.schema.MessagesKey(bucket)
+	case Parked:
+		in = c.bucketQuery(bucket)
+		in.ExpressionAttributeValues[":pk"] = text(c.schema.ParkedKey(bucket))
+		return in, c.schema.ParkedKey(bucket)
 	case ParkedRows:
 		prefix = outbox.ParkedRowSortKeyPrefix
 	}

@@ -45,7 +45,7 @@ func TestCount(t *testing.T) {
 			f.put(f.message(sequence+1, nil), f.parkedRow(f.message(sequence+10, nil), keyID))
 		}
 		f.put(f.parkedMarker(nil), f.parked(outbox.ParkedTopicSortKey("bills"), nil))
-		for part, want := range map[store.Part]int{store.Pending: 7, store.ParkedRows: 7, store.ParkedKeys: 1} {
+		for part, want := range map[store.Part]int{store.Pending: 7, store.ParkedRows: 7, store.ParkedKeys: 1, store.Parked: 9} {
 			total, pages := 0, 0
 			for after := ""; pages == 0 || after != ""; pages++ {
 				counted := f.do(store.Count{Bucket: 3, Of: part, After: after, Limit: 3}, store.Done).Result.(store.ItemsCounted)

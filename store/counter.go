@@ -57,6 +57,10 @@ type Last struct {
 	// Next is the Before or After of the next page; empty when no page can have a
 	// higher number.
 	Next string
+	// Unreadable is why a message that this page passed over has no number: it stands
+	// behind all that have one, where its bucket stops for good. It is an
+	// *outbox.ItemError; nil when there is no such message, as of rows set aside.
+	Unreadable error
 }
 
 // Raised is the result of RaiseCounter.
@@ -134,7 +138,7 @@ const lastPage = 25
 
 func (c *Client) readLast(ctx context.Context, api API, r ReadLast) Reply {
 	in := c.bucketQuery(r.Bucket)
-	in.ProjectionExpression = aws.String("#sk")
+	in.ProjectionExpression = aws.String("#pk, #sk")
 	in.ExpressionAttributeNames["#sk"] = c.schema.SortKey
 	in.ConsistentRead = aws.Bool(true)
 	in.ScanIndexForward = aws.Bool(false)
@@ -149,9 +153,12 @@ func (c *Client) readLast(ctx context.Context, api API, r ReadLast) Reply {
 	last := Last{Next: stringOf(out.LastEvaluatedKey[c.schema.SortKey])}
 	for _, item := range out.Items {
 		if n, err := outbox.ParseSequence(stringOf(item[c.schema.SortKey])); err == nil {
-			last = Last{Sequence: n}
+			last.Sequence, last.Next = n, ""
 			break
 		}
+		a := &attributes{schema: c.schema, item: item}
+		a.fail(c.schema.SortKey, "is no number of 19 digits")
+		last.Unreadable = a.fault
 	}
 	return Reply{Result: last, Capacity: unitsOf(out.ConsumedCapacity)}
 }

@@ -98,11 +98,13 @@ func requests() []store.Request {
 		store.AskRetry{Bucket: 3, Topic: "t", At: noon, NotAfter: at},
 		store.DiscardParked{Bucket: 3, KeyID: keyID, Sequence: 1, NotAfter: at},
 		store.Ring{Bucket: 3, At: noon, NotAfter: at},
+		store.FindParkedKey{Bucket: 3, NotAfter: at},
 		store.CountParked{Bucket: 3, KeyID: keyID, Limit: 1, NotAfter: at},
 		store.ReadRow{Bucket: 3, Sequence: 1, NotAfter: at},
 		store.Pause{Bucket: 3, Until: noon, By: "b", Reason: "r", NotAfter: at},
 		store.Resume{Bucket: 3, Seen: noon, NotAfter: at},
 		store.PauseTopic{Bucket: 3, Marker: store.Marker{Topic: "t", ParkedAt: noon, PausedUntil: noon}, NotAfter: at},
+		store.CallOff{Bucket: 3, Seen: store.Marker{Topic: "t", ParkedAt: noon, RetryAt: noon}, ParkedAt: noon + 1, NotAfter: at},
 		store.MoveUnreadable{Bucket: 3, Sequence: 1, Item: item{}, Marker: store.Marker{KeyID: keyID}, Token: "6", NotAfter: at},
 	}
 }
@@ -111,7 +113,7 @@ func requests() []store.Request {
 func isRead(r store.Request) bool {
 	switch r.(type) {
 	case store.ReadCoordination, store.Discover, store.Fetch, store.Probe,
-		store.ReadMarkers, store.FetchParked, store.CountParked, store.ReadRow:
+		store.ReadMarkers, store.FetchParked, store.CountParked, store.FindParkedKey, store.ReadRow:
 		return true
 	}
 	return false

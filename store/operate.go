@@ -23,6 +23,8 @@ func (c *Client) operate(ctx context.Context, api API, r Request) Reply {
 		return c.discardParked(ctx, api, r)
 	case Ring:
 		return c.ring(ctx, api, r)
+	case FindParkedKey:
+		return c.findParkedKey(ctx, api, r)
 	case CountParked:
 		return c.countParked(ctx, api, r)
 	case ReadRow:
@@ -35,6 +37,8 @@ func (c *Client) operate(ctx context.Context, api API, r Request) Reply {
 		return c.resumeBucket(ctx, api, r)
 	case PauseTopic:
 		return c.pauseTopic(ctx, api, r)
+	case CallOff:
+		return c.callOff(ctx, api, r)
 	default:
 		panic(fmt.Sprintf("store: unknown request %T", r))
 	}
@@ -51,18 +55,23 @@ func (c *Client) writeMarker(ctx context.Context, api API, r SetAside) Reply {
 	}, r.Marker)
 }
 
-// putMarker sends a conditional put of a marker. A refusal by the very marker is the
-// SDK's repetition of an applied put.
+// putMarker sends a conditional put of a marker.
 func (c *Client) putMarker(ctx context.Context, api API, r Request, in *dynamodb.PutItemInput, marker Marker) Reply {
 	out, err := api.PutItem(ctx, in)
 	if err == nil {
 		return Reply{Result: SetAsideResult{}, Capacity: unitsOf(out.ConsumedCapacity)}
 	}
+	return c.markerRefused(r, err, marker)
+}
+
+// markerRefused is the end of a write of a marker that was not carried out. A refusal by
+// the very marker that it writes is the SDK's repetition of an applied write.
+func (c *Client) markerRefused(r Request, err error, marker Marker) Reply {
 	item, refused := refusedBy(err)
 	if !refused {
 		return failedWrite(r, err)
 	}
-	if len(item) == 0 { // of a pause that is over, its marker gone
+	if len(item) == 0 { // the marker that was seen is gone
 		return Reply{Class: Refused, Err: wrap(r, ErrConditionFailed, err), Result: SetAsideResult{}}
 	}
 	existing, fault := decodeMarker(c.schema, item)

@@ -89,7 +89,7 @@ func (r MoveUnreadable) String() string {
 	return fmt.Sprintf("{Bucket:%d Sequence:%d Marker:%+v Token:%s NotAfter:%+v}", r.Bucket, r.Sequence, r.Marker, r.Token, r.NotAfter)
 }
 
-// SetAsideResult is the result of SetAside and PauseTopic.
+// SetAsideResult is the result of SetAside, PauseTopic and CallOff.
 type SetAsideResult struct {
 	// Existing is the marker that is there already; nil when the write was applied, or
 	// when that marker cannot be read, or is gone.

@@ -265,6 +265,7 @@ func TestConsistency(t *testing.T) {
 		{store.ReadHead{}, false, 1, ""},
 		{store.Count{Limit: 100}, false, 100, types.SelectCount},
 		{store.Count{Of: store.ParkedRows, Limit: 100}, false, 100, types.SelectCount},
+		{store.FindParkedKey{}, true, 1, ""},
 	} {
 		client.Do(t.Context(), test.request)
 		if aws.ToBool(sent.ConsistentRead) != test.consistent || aws.ToInt32(sent.Limit) != test.limit || sent.Select != test.selects {

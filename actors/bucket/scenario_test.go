@@ -234,7 +234,7 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 }
 
 // operator changes what is set aside, and rings: "parks k", "parks topic orders",
-// "retries k", "retries topic orders", "discards k 4", "moves 4" (a row that cannot be
+// "retries k", "retries topic orders", "withdraws k" (its retry), "discards k 4", "moves 4" (a row that cannot be
 // read); "… silently" does not ring.
 // Rows of the key k, of the topic orders, unless they say otherwise.
 func (s *stage) operator(words []string) {
@@ -252,6 +252,8 @@ func (s *stage) operator(words []string) {
 		r = store.SetAside{Bucket: s.core.cfg.Bucket, Marker: marker}
 	case "retries":
 		r = store.AskRetry{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Topic: marker.Topic, At: now}
+	case "withdraws":
+		r = s.callOff(marker)
 	case "moves":
 		r = s.moveUnreadable(s.number(words[1]), marker)
 	case "discards":
@@ -265,6 +267,18 @@ func (s *stage) operator(words []string) {
 	if rings {
 		s.carryOut(store.Ring{Bucket: s.core.cfg.Bucket, At: now})
 	}
+}
+
+// callOff is the command that sets what is retried aside again.
+func (s *stage) callOff(marker store.Marker) store.Request {
+	page := s.carryOut(store.ReadMarkers{Bucket: s.core.cfg.Bucket}).Result.(store.MarkersPage)
+	for _, m := range page.Markers {
+		if m.KeyID == marker.KeyID && m.Topic == marker.Topic {
+			return store.CallOff{Bucket: s.core.cfg.Bucket, Seen: m, ParkedAt: max(marker.ParkedAt, m.ParkedAt+1), Reason: m.Reason}
+		}
+	}
+	s.t.Fatalf("nothing is set aside as %+v", marker)
+	return nil
 }
 
 // moveUnreadable is the command that sets a row aside which cannot be read.

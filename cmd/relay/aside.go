@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -23,13 +24,25 @@ type asideMarker struct {
 type aside struct {
 	markers    []asideMarker // ascending by bucket; topics before keys within each
 	unreadable []error       // why further markers cannot be read, one each
+	strays     []strayKey    // once they were looked for; ascending by bucket
+}
+
+// strayKey is a key with rows in a bucket that are set aside, and no marker.
+type strayKey struct {
+	bucket int
+	keyID  string
 }
 
 // inBuckets runs a function for every bucket, several at once.
 func inBuckets(ctx context.Context, s *settings.Settings, each func(ctx context.Context, bucket int) error) error {
+	return eachBucket(ctx, s, s.Relay.BucketCount, each)
+}
+
+// eachBucket runs a function for so many buckets, several at once.
+func eachBucket(ctx context.Context, s *settings.Settings, count int, each func(ctx context.Context, bucket int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Relay.MaxConcurrency)
-	for bucket := range s.Relay.BucketCount {
+	for bucket := range count {
 		group.Go(func() error { return each(ctx, bucket) })
 	}
 	return group.Wait()
@@ -71,6 +84,28 @@ func readMarkers(ctx context.Context, client *store.Client, bucket int) (aside, 
 // ofTopic are the markers of a topic as a whole.
 func (a aside) ofTopic(topic string) []asideMarker {
 	return slices.DeleteFunc(slices.Clone(a.markers), func(m asideMarker) bool { return m.KeyID != "" || m.Topic != topic })
+}
+
+// findStrays looks for rows without a marker: a read for each key that is set aside, and
+// one for each bucket.
+func (a *aside) findStrays(ctx context.Context, client *store.Client, s *settings.Settings) error {
+	found := make([][]string, s.Relay.BucketCount)
+	err := inBuckets(ctx, s, func(ctx context.Context, bucket int) (err error) {
+		var markers []store.Marker
+		for _, m := range a.markers {
+			if m.bucket == bucket {
+				markers = append(markers, m.Marker)
+			}
+		}
+		found[bucket], err = picture.Strays(ctx, client, bucket, 0, markers)
+		return err
+	})
+	for bucket, keyIDs := range found {
+		for _, keyID := range keyIDs {
+			a.strays = append(a.strays, strayKey{bucket, keyID})
+		}
+	}
+	return err
 }
 
 // unreadableFault says at the end of a command that some markers were passed over.

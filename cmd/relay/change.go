@@ -77,15 +77,9 @@ func (a *app) carryOut(ctx context.Context, client *store.Client, c change, how 
 		one.Outcome = outcomeNotSent
 		d.Requests = append(d.Requests, one)
 	}
+	a.printFacts(c.facts)
 	if how.dryRun || len(c.requests) == 0 {
 		return a.printChange(d, output)
-	}
-	for i, line := range c.facts {
-		if i == maxFacts {
-			fmt.Fprintf(a.stderr, "… and %d more\n", len(c.facts)-i)
-			break
-		}
-		fmt.Fprintln(a.stderr, shortened(line, textColumns))
 	}
 	if !how.yes {
 		if err := a.confirm(ctx, c.question); err != nil {
@@ -103,6 +97,16 @@ func (a *app) carryOut(ctx context.Context, client *store.Client, c change, how 
 		}
 	}
 	return errors.Join(a.printChange(d, output), failure)
+}
+
+func (a *app) printFacts(facts []string) {
+	for i, line := range facts {
+		if i == maxFacts {
+			fmt.Fprintf(a.stderr, "… and %d more\n", len(facts)-i)
+			return
+		}
+		fmt.Fprintln(a.stderr, shortened(line, textColumns))
+	}
 }
 
 func (a *app) printChange(d changeDocument, output format) error {
@@ -201,7 +205,7 @@ func settleRefusal(r store.Request, reply store.Reply, unanswered bool) (outcome
 		if reply.Result.(store.SetAsideResult).Existing != nil {
 			return outcomeAlready, nil
 		}
-		return outcomeFailed, fmt.Errorf("its marker is there, and cannot be read: repair or remove the item first: %w", reply.Err)
+		return outcomeFailed, fmt.Errorf("its marker is there, and cannot be read: repair the item first: %w", reply.Err)
 	case store.AskRetry:
 		return outcomeGone, nil // delivered or discarded since it was read
 	case store.DiscardParked:
@@ -209,6 +213,8 @@ func settleRefusal(r store.Request, reply store.Reply, unanswered bool) (outcome
 			return outcomeDone, nil // by the sending that had no answer
 		}
 		return outcomeGone, fmt.Errorf("it is not there any more: %w", reply.Err)
+	case store.CallOff:
+		return outcomeFailed, fmt.Errorf("its retry has ended, or was asked for again, meanwhile: run the command again: %w", reply.Err)
 	case store.Pause, store.Resume:
 		return outcomeFailed, fmt.Errorf("somebody has paused or resumed it meanwhile: look at it again: %w", reply.Err)
 	case store.PauseTopic:

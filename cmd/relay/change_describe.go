@@ -24,6 +24,14 @@ func describeRequest(schema outbox.Schema, r store.Request) requestDocument {
 		d.SortKey = markerSortKey(r.KeyID, r.Topic)
 		d.Does = "ask for a retry of " + markerText(store.Marker{KeyID: r.KeyID, Topic: r.Topic}) + inBucket(r.Bucket)
 		d.Effect = fmt.Sprintf("if it exists, set %s to %d", outbox.AttrRetryAtUtc, r.At)
+	case store.CallOff:
+		d.SortKey = markerSortKey(r.Seen.KeyID, r.Seen.Topic)
+		d.Does = "call off the retry of " + markerText(r.Seen) + inBucket(r.Bucket) + ", which stays set aside"
+		d.Effect = fmt.Sprintf("if it is as it was read, set %s to %d and %s to %s, and remove %s", outbox.AttrParkedAtUtc, r.ParkedAt,
+			outbox.AttrReason, strconv.Quote(r.Reason), outbox.AttrRetryAtUtc)
+		if r.Seen.PausedUntil != 0 {
+			d.Effect += fmt.Sprintf(", %s and %s", outbox.AttrPausedUntilUtc, outbox.AttrPausedBy)
+		}
 	case store.DiscardParked:
 		d.SortKey = outbox.ParkedRowSortKey(r.KeyID, r.Sequence)
 		d.Does = fmt.Sprintf("discard row %d of key %s%s", r.Sequence, r.KeyID, inBucket(r.Bucket))

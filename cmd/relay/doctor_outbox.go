@@ -17,6 +17,9 @@ import (
 	"github.com/bucketbrigade/relay/store"
 )
 
+// bucketsBeyondAtMost is how many buckets are looked at beyond the bucket count.
+const bucketsBeyondAtMost = 64
+
 // sampledRows is how many rows of a bucket are looked at, the first ones: those that a
 // relay comes to next. A page of 1 MB may have fewer.
 const sampledRows = 100
@@ -29,6 +32,7 @@ type outboxChecks struct {
 	sequences sequences
 
 	buckets []bucketSeen // by number
+	beyond  []int        // buckets from the bucket count on that have rows, ascending
 	fault   error        // why some bucket could not be read
 	uses    map[string]*topicUse
 	now     store.Ticks // when all was read
@@ -43,6 +47,7 @@ type bucketSeen struct {
 	malformed error               // why a row blocks the bucket
 	uses      map[string]topicUse // what the rows need of their topics
 	aside     aside
+	strays    []string // key ids with rows set aside, and no marker
 	standing  standing
 }
 
@@ -94,6 +99,28 @@ func (o *outboxChecks) gather(ctx context.Context) {
 		return nil
 	})
 	o.now = o.app.ticks()
+	if o.fault == nil {
+		o.beyond, o.fault = o.lookBeyond(ctx)
+	}
+}
+
+// lookBeyond looks for rows in buckets that these settings do not have, up to twice as
+// many, where a writer with another bucket count puts them. No relay comes to them.
+func (o *outboxChecks) lookBeyond(ctx context.Context) ([]int, error) {
+	count := o.settings.Relay.BucketCount
+	waiting := make([]bool, min(count, bucketsBeyondAtMost))
+	err := eachBucket(ctx, o.settings, len(waiting), func(ctx context.Context, i int) error {
+		head, err := picture.Ask[store.HeadRead](ctx, o.client, store.ReadHead{Bucket: count + i})
+		waiting[i] = head.Waiting
+		return err
+	})
+	var beyond []int
+	for i, is := range waiting {
+		if is {
+			beyond = append(beyond, count+i)
+		}
+	}
+	return beyond, err
 }
 
 func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, err error) {
@@ -103,6 +130,13 @@ func (o *outboxChecks) look(ctx context.Context, bucket int) (seen bucketSeen, e
 	}
 	o.digest(&seen, bucket, page)
 	if seen.aside, err = readMarkers(ctx, o.client, bucket); err != nil {
+		return seen, err
+	}
+	var markers []store.Marker
+	for _, m := range seen.aside.markers {
+		markers = append(markers, m.Marker)
+	}
+	if seen.strays, err = picture.Strays(ctx, o.client, bucket, 0, markers); err != nil {
 		return seen, err
 	}
 	seen.standing, err = o.sequences.read(ctx, bucket)
@@ -159,6 +193,11 @@ func (o *outboxChecks) judge() []checkDocument {
 		return skippedAll(bucketsCounted(o.settings), notSeen(o.fault), checkBucketCount, checkRows, checkBacklog, checkParked, checkSequence)
 	}
 	found := append(o.stamps(), o.rows()...)
+	if len(o.beyond) > 0 {
+		found = append(found, failed(checkBucketCount, bucketsText(o.beyond),
+			fmt.Sprintf("messages wait there, and the settings here have %s: some writer has another bucket-count", bucketsCounted(o.settings)),
+			"no relay with these settings ever delivers them: give all writers and relays the same bucket-count; what waits there can be read with --bucket-count, relay message list, and be enqueued anew"))
+	}
 	found = append(found, o.backlog())
 	found = append(found, o.parked()...)
 	return append(found, o.counters()...)
@@ -195,7 +234,7 @@ func (o *outboxChecks) stamps() []checkDocument {
 		found = append(found, failed(checkBucketCount, bucketsText(buckets),
 			fmt.Sprintf("rows were written with bucket count %d, the settings here say %d; one is row %d of bucket %d",
 				count, o.settings.Relay.BucketCount, o.buckets[buckets[0]].stamps[count], buckets[0]),
-			"relays stop with exit code 3 at such a row: give all writers and relays the bucket count that the table was begun with; it can be changed only while the outbox is empty"))
+			"relays stop with exit code 3 at such a row: give all writers and relays the bucket count that the table was begun with; it can be changed only while the outbox is empty; relay message park of that row says how to get past it if its writer was wrong"))
 	}
 	return found
 }
@@ -204,17 +243,20 @@ func (o *outboxChecks) rows() []checkDocument {
 	all := o.numbered(func(bucketSeen) bool { return true })
 	return eachOf(checkRows, "bucket", "each of the first rows can be read", all, func(bucket int) *checkDocument {
 		seen := o.buckets[bucket]
-		if seen.malformed == nil {
+		fault := cmp.Or(seen.malformed, seen.standing.odd)
+		if fault == nil {
 			return nil
 		}
 		advice := "repair the item; its bucket goes on by itself"
 		var item *outbox.ItemError
-		if errors.As(seen.malformed, &item) {
-			if sequence, err := outbox.ParseSequence(item.SortKey); err == nil {
+		if errors.As(fault, &item) {
+			if sequence, err := outbox.ParseSequence(item.SortKey); err != nil {
+				advice = "no writer of ours puts such an item, and a sort key cannot be repaired: keep its attributes, delete it, and enqueue the message anew: relay message enqueue"
+			} else {
 				advice = fmt.Sprintf("repair the item, or set it aside: relay message park --bucket %d --sequence %d", bucket, sequence)
 			}
 		}
-		document := failed(checkRows, bucketsText([]int{bucket}), "a row that cannot be read blocks it: "+seen.malformed.Error(), advice)
+		document := failed(checkRows, bucketsText([]int{bucket}), "a row that cannot be read blocks it: "+fault.Error(), advice)
 		return &document
 	})
 }
@@ -264,7 +306,11 @@ func (o *outboxChecks) parked() []checkDocument {
 	var found []checkDocument
 	if len(unreadable) > 0 {
 		found = append(found, failed(checkParked, counted(len(unreadable), "marker"), "cannot be read, the first: "+unreadable[0].Error(),
-			"repair the item: as long as it cannot be read, nobody knows what is set aside"))
+			"repair the item, and do not delete it: as long as it cannot be read, nobody knows what is set aside"))
+	}
+	found = append(found, o.strays()...)
+	if len(markers) == 0 && len(found) > 0 {
+		return found
 	}
 	if len(markers) == 0 {
 		return append(found, passed(checkParked, bucketsCounted(o.settings), "nothing is set aside"))
@@ -284,6 +330,19 @@ func (o *outboxChecks) parked() []checkDocument {
 	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"),
 		fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given")),
 		"their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"))
+}
+
+// strays are rows set aside that no relay knows of.
+func (o *outboxChecks) strays() (found []checkDocument) {
+	for bucket, seen := range o.buckets {
+		if len(seen.strays) > 0 {
+			found = append(found, failed(checkParked, bucketsText([]int{bucket}),
+				fmt.Sprintf("rows of %s are set aside without a marker, the first: %s; relays do not know of them, and newer rows of the key pass",
+					counted(len(seen.strays), "key"), seen.strays[0]),
+				"have them delivered: relay parked retry "+listedKeys(seen.strays)))
+		}
+	}
+	return found
 }
 
 func (o *outboxChecks) counters() []checkDocument {

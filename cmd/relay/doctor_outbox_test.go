@@ -49,6 +49,17 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 			c.put(t, item)
 			c.setCounter(t, 7)
 		}, checkBucketCount, statusOK, []string{"1 waiting row"}},
+		{"rows in buckets that the settings do not have", func(t *testing.T, c *console) {
+			c.put(t, outbox.Schema{Table: "orders", BucketCount: 16}.EncodeMessage(outbox.NewMessage("placed", nil, nil), 12, 7))
+		}, checkBucketCount, statusFailure, []string{"bucket 12", "messages wait there, and the settings here have 8 buckets"}},
+		{"a row without a number, behind many", func(t *testing.T, c *console) {
+			for range sampledRows + 1 {
+				c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"})
+			}
+			item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
+			item["SK"] = words("1001")
+			c.put(t, item)
+		}, checkRows, statusFailure, []string{"bucket 3", `"1001"`, "relay message enqueue"}},
 		{"a row that cannot be read", func(t *testing.T, c *console) {
 			item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
 			item[outbox.AttrTopic] = &types.AttributeValueMemberN{Value: "1"}

@@ -21,6 +21,7 @@ type standing struct {
 	bucket  int
 	counter store.Counter
 	last    int64 // the highest number of a row, waiting or set aside; 0: there is none
+	odd     error // why a waiting row has no number; nil: each has one
 }
 
 // behind tells whether the counter will hand out the number of a row, or none.
@@ -38,6 +39,9 @@ func (t sequences) read(ctx context.Context, bucket int) (standing, error) {
 			return found, err
 		}
 		found.last = max(found.last, last.Sequence)
+		if last.Unreadable != nil {
+			found.odd = last.Unreadable
+		}
 		if before = last.Next; before == "" {
 			break
 		}

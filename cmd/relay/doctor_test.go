@@ -50,6 +50,7 @@ func (c *console) isSetAside(t *testing.T, sequence int64) {
 	t.Helper()
 	m := outbox.NewMessage("placed", []byte("poison"), nil)
 	item := schema.EncodeMessage(m, 3, sequence)
+	c.setAside(t, 3, store.Marker{KeyID: outbox.ParkedKeyID(&m), Topic: m.Topic, Reason: "r", ParkedAt: 1})
 	item["PK"] = &types.AttributeValueMemberS{Value: schema.ParkedKey(3)}
 	item["SK"] = &types.AttributeValueMemberS{Value: outbox.ParkedRowSortKey(outbox.ParkedKeyID(&m), sequence)}
 	c.put(t, item)

@@ -42,7 +42,7 @@ func newMessageEnqueue(a *app) *cobra.Command {
 			"  cat order.json | relay message enqueue --table orders --topic orders.placed --key 4711 -",
 		groups: settings.Table,
 		arguments: []settings.Argument{
-			{Name: "topic", Value: settings.Text(&c.topic), Doc: "Kafka topic", Required: "a topic is required"},
+			{Name: "topic", Value: settings.Topic(&c.topic), Doc: "Kafka topic", Required: "a topic is required"},
 			{Name: "key", Value: settings.OptionalText(&c.key), Doc: "record key; not given: none", Content: true},
 			{Name: "value", Value: settings.OptionalText(&c.value), Doc: "record value; not given: none, a tombstone", Content: true},
 			{Name: "value-file", Value: settings.File(&c.valueFile), Doc: "file with the value"},

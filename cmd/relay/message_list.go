@@ -195,6 +195,9 @@ var waitingColumns = []column{
 func (c *messageList) print(s *settings.Settings, w waiting) {
 	out := c.app.stdout
 	if len(w.rows) == 0 {
+		if w.malformed != nil { // one does, and cannot be shown: the error says which
+			return
+		}
 		fmt.Fprintf(out, "bucket %d of table %s: no message waits\n", c.bucket, s.Relay.Table)
 		return
 	}

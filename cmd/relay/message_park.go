@@ -23,7 +23,8 @@ type messagePark struct {
 	consent  consent
 	output   format
 
-	ofTopic bool // the topic was given, not a row
+	ofTopic     bool // the topic was given, not a row
+	reasonGiven bool
 }
 
 // operatorsReason is the reason when none is given.
@@ -40,8 +41,9 @@ func newMessagePark(a *app) *cobra.Command {
 		long: "Sets aside a waiting row with all rows of its topic and key, those in front of it and those to\n" +
 			"come too, so that their order is kept; other keys go on. A row without a key goes alone. With\n" +
 			"--topic, all rows of a topic, in every bucket. The relays move the rows, within a lease renew\n" +
-			"interval; a row that cannot be read is moved by this command. relay parked shows what is set\n" +
-			"aside, and relay parked retry has it delivered.",
+			"interval; a row that cannot be read is moved by this command. What is being retried is set aside\n" +
+			"again: its retry is called off. relay parked shows what is set aside, and relay parked retry has\n" +
+			"it delivered.",
 		example: "  relay message park --table orders --bucket 3 --sequence 42 --reason 'customer 7 sends nonsense'\n" +
 			"  relay message park --table orders --topic orders.plcaed --reason mistyped",
 		groups: settings.Table,
@@ -59,7 +61,7 @@ func newMessagePark(a *app) *cobra.Command {
 
 func (c *messagePark) check(positional []string, given func(string) bool) []settings.Fault {
 	faults := noPositional(positional, given)
-	c.ofTopic = given("topic")
+	c.ofTopic, c.reasonGiven = given("topic"), given("reason")
 	ofRow := given("bucket") && given("sequence")
 	partly := given("bucket") != given("sequence")
 	if partly || c.ofTopic == ofRow {
@@ -99,7 +101,11 @@ func checkTopic(topic string) error {
 
 func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
 	if c.ofTopic {
-		return c.topicChange(s), nil
+		found, err := readAside(ctx, client, s)
+		if err != nil {
+			return change{}, err
+		}
+		return c.topicChange(s, found), nil
 	}
 	reply := client.Do(ctx, store.ReadRow{Bucket: c.bucket, Sequence: c.sequence})
 	if reply.Class != store.Done {
@@ -109,18 +115,48 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 	if read.Item == nil {
 		return change{}, fmt.Errorf("bucket %d has no row %d that waits", c.bucket, c.sequence)
 	}
-	return c.rowChange(client.Schema(), read), nil
+	if stamp := read.Row.BucketCount; read.Malformed == nil && stamp != 0 && stamp != s.Relay.BucketCount {
+		return change{}, c.foreign(stamp, s)
+	}
+	found, err := readMarkers(ctx, client, c.bucket)
+	if err != nil {
+		return change{}, err
+	}
+	return c.rowChange(client.Schema(), read, found.ofBucket(c.bucket, c.app.ticks())), nil
+}
+
+// foreign refuses a row that was written for another bucket count. A marker would be of
+// no use: owners stop at the row before they move it. Nor can the command move it, as it
+// moves one that cannot be read: if it is these settings that are wrong, the relays
+// publish such rows.
+func (c *messagePark) foreign(stamp int, s *settings.Settings) error {
+	return fmt.Errorf("row %d of bucket %d was written for %s, and the settings here say %d: relays with %d stop at it, and do not move it\n"+
+		"  if the outbox has %s: give all relays, writers and this command --bucket-count %d\n"+
+		"  if that writer was wrong: correct it, keep what relay message list --bucket %d --show-content shows of the row,\n"+
+		"  delete the item %s %s, and enqueue the message anew: relay message enqueue",
+		c.sequence, c.bucket, counted(stamp, "bucket"), s.Relay.BucketCount, s.Relay.BucketCount,
+		counted(stamp, "bucket"), stamp, c.bucket, s.Schema().MessagesKey(c.bucket), outbox.SequenceSortKey(c.sequence))
 }
 
 // topicChange sets the topic aside in every bucket. Each owner is told as soon as its
 // bucket is done.
-func (c *messagePark) topicChange(s *settings.Settings) change {
+func (c *messagePark) topicChange(s *settings.Settings, found aside) change {
 	at := c.app.ticks()
 	d := change{question: fmt.Sprintf("set aside all of topic %s, in %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"))}
 	for bucket := range s.Relay.BucketCount {
+		known := found.ofBucket(bucket, at)
 		d.requests = append(d.requests,
-			store.SetAside{Bucket: bucket, Marker: store.Marker{Topic: c.topic, Reason: c.reason, ParkedAt: at}},
+			known.setAside(bucket, store.Marker{Topic: c.topic, Reason: c.reason, ParkedAt: at}, true),
 			store.Ring{Bucket: bucket, At: at})
+		seen, is := known.find("", c.topic)
+		if !is {
+			continue
+		}
+		if fact := c.app.retryFact(known, seen); fact != "" {
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d: its retry, %s, is called off", bucket, fact))
+		} else if seen.PausedUntil != 0 {
+			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is paused already, and stays so: %s", bucket, pauseText(seen.PausedUntil, seen.PausedBy, seen.Reason)))
+		}
 	}
 	return d
 }
@@ -128,7 +164,7 @@ func (c *messagePark) topicChange(s *settings.Settings) change {
 // rowChange has the owner move a row that can be read, with all of its key: the owner
 // alone knows what is on its way to the broker. Nobody but the command can move a row
 // that cannot be read.
-func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead) change {
+func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known retries) change {
 	at := c.app.ticks()
 	marker := store.Marker{Reason: c.reason, ParkedAt: at}
 	d := change{facts: c.app.rowFacts(c.bucket, asideRow{sequence: c.sequence, row: read.Row, fault: read.Malformed})}
@@ -140,7 +176,12 @@ func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead) change
 	} else {
 		m := &read.Row.Message
 		marker.KeyID, marker.Topic = outbox.ParkedKeyID(m), m.Topic
-		first = store.SetAside{Bucket: c.bucket, Marker: marker}
+		first = known.setAside(c.bucket, marker, c.reasonGiven)
+		if seen, is := known.find(marker.KeyID, ""); is {
+			if fact := c.app.retryFact(known, seen); fact != "" {
+				d.facts = append(d.facts, fmt.Sprintf("the retry of its key, %s, is called off", fact))
+			}
+		}
 		d.question = fmt.Sprintf("set aside all rows of %s", markerText(marker))
 		if m.Key == nil {
 			d.question = fmt.Sprintf("set aside row %d, which has no key, alone", c.sequence)

@@ -56,7 +56,7 @@ func TestParkingWhatIsSetAsideAlready(t *testing.T) {
 	c := newConsole(t)
 	c.fill(t, samples()...)
 	keyID := outbox.ParkedKeyID(&outbox.Message{Topic: "placed", Key: []byte("order-4711")})
-	before := store.Marker{KeyID: keyID, Topic: "placed", Reason: "before", Attempts: 3, ParkedAt: 5, RetryAt: 6}
+	before := store.Marker{KeyID: keyID, Topic: "placed", Reason: "before", Attempts: 3, ParkedAt: 5}
 	c.setAside(t, 3, before)
 	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=1", "--yes")
 	if got.code != exitDone || !strings.Contains(got.stdout, "already: set aside key "+keyID) || c.markers(t, 3)["KEY#"+keyID] != before || len(c.rung(t)) != 1 {
@@ -87,6 +87,23 @@ func TestParkingARowThatCannotBeReadMovesIt(t *testing.T) {
 	marker := store.Marker{KeyID: keyID, Topic: "placed", Reason: "broken headers", ParkedAt: ago(0)}
 	if m := c.markers(t, 3); len(m) != 1 || m["KEY#"+keyID] != marker || len(c.rung(t)) != 1 {
 		t.Errorf("%+v", m)
+	}
+}
+
+// A marker would be of no use, since owners stop at the row; and these settings may be
+// the ones that are wrong.
+func TestParkingARowOfAnotherBucketCountSaysWhatToDo(t *testing.T) {
+	c := newConsole(t)
+	c.put(t, outbox.Schema{Table: "orders", BucketCount: 16}.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7))
+	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=7", "--yes")
+	for _, want := range []string{"row 7 of bucket 3 was written for 16 buckets, and the settings here say 8", "--bucket-count 16",
+		"relay message list --bucket 3 --show-content", "OUTBOX#MESSAGES#3 0000000000000000007", "relay message enqueue"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("no %q in %+v", want, got)
+		}
+	}
+	if got.code != exitFailed || len(c.markers(t, 3)) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

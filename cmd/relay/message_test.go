@@ -166,6 +166,46 @@ func TestListOfAnEmptyBucket(t *testing.T) {
 	}
 }
 
+// "No message waits" would contradict the error.
+func TestListOfABucketWhoseFirstRowCannotBeRead(t *testing.T) {
+	c := newConsole(t)
+	item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
+	delete(item, outbox.AttrTopic)
+	c.put(t, item)
+	got := c.run("message", "list", "--table", "orders", "--bucket", "3")
+	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "the next row cannot be read") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEnqueueTakesOnlyNamesThatTopicsCanHave(t *testing.T) {
+	c := newConsole(t)
+	for _, topic := range []string{" ", ".", "..", "a b", "a\x1b[31m", "ä", strings.Repeat("t", 250)} {
+		got := c.run("message", "enqueue", "--table", "orders", "--topic", topic)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "is no name that a topic can have") || got.stdout != "" || strings.Contains(got.stderr, "\x1b") {
+			t.Errorf("%q: %+v", topic, got)
+		}
+	}
+	if got := c.run("message", "enqueue", "--table", "orders", "--topic", "a.B_c-9"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNumbersThatAreTooHighAreCalledSo(t *testing.T) {
+	c := newConsole(t)
+	for line, want := range map[string]string{
+		"message list --table orders --bucket 99999999999":                       "must be at most 2147483647",
+		"message list --table orders --bucket 1 --limit 99999999999999999999":    "must be at most 2147483647",
+		"message list --table orders --bucket -99999999999999999999":             "must be a whole number, 0 or more",
+		"message park --table orders --bucket 1 --sequence 99999999999999999999": "must be at most 9223372036854775807",
+		"parked discard --table orders " + keyA + " 99999999999999999999":        "must be at most 9223372036854775807",
+	} {
+		if got := c.run(strings.Fields(line)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 // A page of DynamoDB ends at 1 MB, however many rows were asked for.
 func TestListFollowsPages(t *testing.T) {
 	c := newConsole(t)

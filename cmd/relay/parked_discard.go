@@ -27,8 +27,8 @@ func newParkedDiscard(a *app) *cobra.Command {
 		use:   "discard KEYID SEQUENCE",
 		short: "Deletes one row that is set aside, for good",
 		long: "Deletes one row that is set aside, for good: it will never be delivered, and the rows behind it\n" +
-			"stay. Its facts are shown first. Do not discard while a retry of the key is under way: the row may\n" +
-			"be with the broker already.",
+			"stay. Its facts are shown first, among them a retry of the key that is under way: then the row may\n" +
+			"be with the broker already. relay parked retry --call-off ends it.",
 		example: "  relay parked discard --table orders 5d41402abc4b2a76b9719d911017c592 42",
 		groups:  settings.Table,
 		arguments: append([]settings.Argument{
@@ -67,9 +67,13 @@ func (c *parkedDiscard) run(ctx context.Context, loaded *settings.Loader) error 
 	if err != nil {
 		return advised(err, s)
 	}
+	found, err := readMarkers(ctx, client, bucket)
+	if err != nil {
+		return advised(err, s)
+	}
 	at := c.app.ticks()
 	err = c.app.carryOut(ctx, client, change{
-		facts:    c.app.rowFacts(bucket, row),
+		facts:    append(c.app.rowFacts(bucket, row), c.retryFacts(found.ofBucket(bucket, at))...),
 		question: fmt.Sprintf("discard row %d of key %s%s, for good", c.sequence, c.keyID, inBucket(bucket)),
 		requests: []store.Request{
 			store.DiscardParked{Bucket: bucket, KeyID: c.keyID, Sequence: c.sequence},
@@ -77,6 +81,17 @@ func (c *parkedDiscard) run(ctx context.Context, loaded *settings.Loader) error 
 		},
 	}, c.consent, c.output)
 	return advised(err, s)
+}
+
+// retryFacts warn of a retry of the row's key.
+func (c *parkedDiscard) retryFacts(known retries) []string {
+	marker, _ := known.find(c.keyID, "")
+	fact := c.app.retryFact(known, marker)
+	if fact == "" {
+		return nil
+	}
+	return []string{"the retry of its key is under way, " + fact, "  the row may be with the broker already, and be delivered all the same; to end the retry first:",
+		"  relay parked retry --call-off " + c.keyID}
 }
 
 // find is the row that is meant, and its bucket.

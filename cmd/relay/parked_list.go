@@ -26,7 +26,8 @@ func newParkedList(a *app) *cobra.Command {
 		use:   "list",
 		short: "Shows the keys and topics that are set aside, in all buckets",
 		long: "Shows the keys and topics that are set aside, in all buckets, with how many rows of each wait.\n" +
-			"A key without rows that nobody retries goes by itself. Rows are counted up to 1,000, or to 4 MB.",
+			"A key without rows that nobody retries goes by itself. Rows are counted up to 1,000, or to 4 MB.\n" +
+			"Keys with rows but no marker, which no relay knows of, are shown too.",
 		example:   "  relay parked list --table orders",
 		groups:    settings.Table,
 		arguments: []settings.Argument{outputArgument(&c.output)},
@@ -47,6 +48,13 @@ type parkedDocument struct {
 	Keys        []parkedKeyDocument   `json:"keys"`
 	Topics      []parkedTopicDocument `json:"topics"`
 	Unreadable  []string              `json:"unreadable"` // markers
+	// Strays are keys with rows that no marker stands for: no relay knows of them.
+	Strays []strayDocument `json:"strays"`
+}
+
+type strayDocument struct {
+	KeyID  string `json:"keyId"`
+	Bucket int    `json:"bucket"`
 }
 
 type parkedKeyDocument struct {
@@ -87,11 +95,14 @@ func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return advised(err, s)
 	}
+	if err := found.findStrays(ctx, client, s); err != nil {
+		return advised(err, s)
+	}
 	topics := groupTopics(found)
 	if c.output == formatJSON {
 		err = printJSON(c.app.stdout, c.document(s, keys, topics, found))
 	} else {
-		c.print(s, keys, topics)
+		c.print(s, keys, topics, found)
 	}
 	return errors.Join(err, found.unreadableFault())
 }
@@ -165,7 +176,7 @@ func groupTopics(found aside) []asideTopic {
 
 func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []asideTopic, found aside) parkedDocument {
 	d := parkedDocument{Table: s.Relay.Table, BucketCount: s.Relay.BucketCount,
-		Keys: []parkedKeyDocument{}, Topics: []parkedTopicDocument{}, Unreadable: []string{}}
+		Keys: []parkedKeyDocument{}, Topics: []parkedTopicDocument{}, Unreadable: []string{}, Strays: []strayDocument{}}
 	for _, k := range keys {
 		d.Keys = append(d.Keys, parkedKeyDocument{KeyID: k.KeyID, Bucket: k.bucket, Topic: k.Topic, Reason: k.Reason, Attempts: k.Attempts,
 			ParkedAt: rfc3339(k.ParkedAt.Time()), RetryAt: timeOrNull(k.RetryAt), Rows: k.rows, RowsIsLimit: k.more})
@@ -173,6 +184,9 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	for _, t := range topics {
 		d.Topics = append(d.Topics, parkedTopicDocument{Topic: t.Topic, Buckets: t.buckets, Reason: t.Reason,
 			ParkedAt: rfc3339(t.ParkedAt.Time()), RetryAt: timeOrNull(t.RetryAt), Paused: describePauseOf(t.PausedUntil, t.PausedBy, t.Reason)})
+	}
+	for _, stray := range found.strays {
+		d.Strays = append(d.Strays, strayDocument{stray.keyID, stray.bucket})
 	}
 	for _, fault := range found.unreadable {
 		d.Unreadable = append(d.Unreadable, fault.Error())
@@ -189,11 +203,15 @@ var (
 		{title: "TOPIC", elastic: true}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
 		{title: "REASON", elastic: true},
 	}
+	strayColumns = []column{{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "TO DELIVER ITS ROWS"}}
 )
 
-func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []asideTopic) {
+func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []asideTopic, found aside) {
 	out := c.app.stdout
-	if len(keys) == 0 && len(topics) == 0 {
+	if len(keys)+len(topics)+len(found.strays) == 0 {
+		if len(found.unreadable) > 0 { // what is set aside under them, nobody knows
+			return
+		}
 		fmt.Fprintf(out, "table %s: nothing is set aside\n", s.Relay.Table)
 		return
 	}
@@ -218,6 +236,14 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 				c.app.age(k.ParkedAt), c.app.retryText(k.RetryAt), legible(k.Topic), legible(k.Reason)})
 		}
 		c.app.printTable(asideKeyColumns, lines)
+	}
+	if len(found.strays) > 0 {
+		fmt.Fprintf(out, "table %s: keys with rows but no marker: relays do not know of them, and newer rows pass\n", s.Relay.Table)
+		var lines [][]string
+		for _, stray := range found.strays {
+			lines = append(lines, []string{stray.keyID, strconv.Itoa(stray.bucket), "relay parked retry " + stray.keyID})
+		}
+		c.app.printTable(strayColumns, lines)
 	}
 }
 

@@ -18,6 +18,7 @@ type parkedRetry struct {
 	keyIDs  []string
 	all     bool
 	topic   string
+	callOff bool
 	consent consent
 	output  format
 }
@@ -30,13 +31,15 @@ func newParkedRetry(a *app) *cobra.Command {
 		long: "Has keys that are set aside delivered by the relays that own their buckets: the rows of each in\n" +
 			"order, before newer ones. A row that is rejected again ends the retry, and nothing is lost. With\n" +
 			"--all every key, except those of a topic that is set aside as a whole; with --topic such a topic.\n" +
-			"Relays learn of it within a lease renew interval; relay parked list shows how far they are.",
+			"Relays learn of it within a lease renew interval; relay parked list shows how far they are.\n" +
+			"--call-off is the opposite: retries that are under way end, and what is left stays set aside.",
 		example: "  relay parked retry --table orders 5d41402abc4b2a76b9719d911017c592\n" +
 			"  relay parked retry --table orders --all --yes",
 		groups: settings.Table,
 		arguments: append([]settings.Argument{
 			{Name: "all", Value: settings.Switch(&c.all), Doc: "every key that is set aside"},
 			{Name: "topic", Value: settings.Text(&c.topic), Doc: "a topic that is set aside as a whole"},
+			{Name: "call-off", Value: settings.Switch(&c.callOff), Doc: "call the retries off that are under way"},
 			outputArgument(&c.output),
 		}, consentArguments(&c.consent)...),
 		check: c.check,
@@ -72,6 +75,21 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	chosen, passedOver := c.choose(found)
 	if c.topic != "" && len(chosen) == 0 {
 		return fmt.Errorf("topic %s is not set aside as a whole", legible(c.topic))
+	}
+	if c.callOff {
+		if missing := c.without(chosen); len(missing) > 0 {
+			return notSetAside(missing)
+		}
+		return advised(c.app.carryOut(ctx, client, c.callingOff(found, chosen), c.consent, c.output), s)
+	}
+	if c.all {
+		if err := found.findStrays(ctx, client, s); err != nil {
+			return advised(err, s)
+		}
+		for _, stray := range found.strays {
+			c.keyIDs = append(c.keyIDs, stray.keyID)
+		}
+		c.keyIDs = slices.Compact(slices.Sorted(slices.Values(c.keyIDs)))
 	}
 	strays, err := c.findStrays(ctx, client, s, chosen)
 	if err != nil {
@@ -117,11 +135,8 @@ func (c *parkedRetry) choose(found aside) (chosen []asideMarker, passedOver int)
 func (c *parkedRetry) findStrays(ctx context.Context, client *store.Client, s *settings.Settings, chosen []asideMarker) ([]asideMarker, error) {
 	var strays []asideMarker
 	var missing []string
-	for _, id := range c.keyIDs {
-		if slices.ContainsFunc(chosen, func(m asideMarker) bool { return m.KeyID == id }) {
-			continue
-		}
-		places, err := findKey(ctx, client, s, id, 1)
+	for _, id := range c.without(chosen) {
+		places, err := findKey(ctx, client, s, id, 1, c.app.ticks())
 		if err != nil {
 			return nil, err
 		}
@@ -139,9 +154,53 @@ func (c *parkedRetry) findStrays(ctx context.Context, client *store.Client, s *s
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("not set aside, so that nothing was asked for: %s", strings.Join(missing, ", "))
+		return nil, notSetAside(missing)
 	}
 	return strays, nil
+}
+
+// without are the key ids that were given and have no marker.
+func (c *parkedRetry) without(chosen []asideMarker) []string {
+	return slices.DeleteFunc(slices.Clone(c.keyIDs), func(id string) bool {
+		return slices.ContainsFunc(chosen, func(m asideMarker) bool { return m.KeyID == id })
+	})
+}
+
+func notSetAside(keyIDs []string) error {
+	return fmt.Errorf("not set aside, so that nothing was asked for: %s", strings.Join(keyIDs, ", "))
+}
+
+// calledOffReason is the reason of a key that is not to be retried with its topic any more.
+const calledOffReason = "its retry was called off"
+
+// callingOff ends the retries of what was chosen, where they are under way, and then
+// tells each owner.
+func (c *parkedRetry) callingOff(found aside, chosen []asideMarker) change {
+	at := c.app.ticks()
+	var d change
+	var buckets []int
+	for _, m := range chosen {
+		known := found.ofBucket(m.bucket, at)
+		fact := c.app.retryFact(known, m.Marker)
+		if fact == "" {
+			continue
+		}
+		d.facts = append(d.facts, fmt.Sprintf("%s%s: its retry is under way, %s", markerText(m.Marker), inBucket(m.bucket), fact))
+		d.requests = append(d.requests, callOff(m.bucket, m.Marker, at, calledOffReason, false))
+		buckets = append(buckets, m.bucket)
+	}
+	d.question = fmt.Sprintf("call %s off; what is left stays set aside", countedRetries(len(buckets)))
+	for _, bucket := range slices.Compact(buckets) {
+		d.requests = append(d.requests, store.Ring{Bucket: bucket, At: at})
+	}
+	return d
+}
+
+func countedRetries(n int) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return fmt.Sprintf("%d retries", n)
 }
 
 // strayReason is the reason of a marker that was missing.

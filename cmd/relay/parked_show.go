@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -64,6 +65,7 @@ func checkKeyIDs(ids ...string) (faults []settings.Fault) {
 type asidePlace struct {
 	bucket int
 	marker *store.Marker // nil: there are rows without one
+	known  retries       // of the bucket
 	rows   []asideRow
 	more   bool
 }
@@ -74,7 +76,7 @@ func (c *parkedShow) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return err
 	}
-	places, err := findKey(ctx, client, s, c.keyID, c.limit)
+	places, err := findKey(ctx, client, s, c.keyID, c.limit, c.app.ticks())
 	if err != nil {
 		return advised(err, s)
 	}
@@ -91,7 +93,7 @@ func (c *parkedShow) run(ctx context.Context, loaded *settings.Loader) error {
 }
 
 // findKey looks for a key in all buckets, and reads up to limit rows of each.
-func findKey(ctx context.Context, client *store.Client, s *settings.Settings, keyID string, limit int) ([]asidePlace, error) {
+func findKey(ctx context.Context, client *store.Client, s *settings.Settings, keyID string, limit int, now store.Ticks) ([]asidePlace, error) {
 	all := make([]asidePlace, s.Relay.BucketCount)
 	err := inBuckets(ctx, s, func(ctx context.Context, bucket int) (err error) {
 		p := &all[bucket]
@@ -100,10 +102,9 @@ func findKey(ctx context.Context, client *store.Client, s *settings.Settings, ke
 		if err != nil {
 			return err
 		}
-		for _, m := range found.markers {
-			if m.KeyID == keyID {
-				p.marker = &m.Marker
-			}
+		p.known = found.ofBucket(bucket, now)
+		if m, is := p.known.find(keyID, ""); is {
+			p.marker = &m
 		}
 		p.rows, p.more, err = readAsideRows(ctx, client, bucket, keyID, 0, limit)
 		return err
@@ -139,7 +140,15 @@ type markerDocument struct {
 	Reason   string  `json:"reason"`
 	Attempts int     `json:"attempts"`
 	ParkedAt string  `json:"parkedAt"`
-	RetryAt  *string `json:"retryAt"`
+	RetryAt  *string `json:"retryAt"` // of the key alone
+	// Retry is the retry that is under way, of the key, or of its topic with which it was
+	// set aside; null: none.
+	Retry *retryDocument `json:"retry"`
+}
+
+type retryDocument struct {
+	Since string `json:"since"`
+	Why   string `json:"why"` // for people
 }
 
 type unreadableRowDoc struct {
@@ -157,6 +166,9 @@ func (c *parkedShow) document(s *settings.Settings, places []asidePlace) asideDo
 		if m := p.marker; m != nil {
 			one.Marker = &markerDocument{SortKey: outbox.ParkedKeySortKey(m.KeyID), Topic: m.Topic, Reason: m.Reason,
 				Attempts: m.Attempts, ParkedAt: rfc3339(m.ParkedAt.Time()), RetryAt: timeOrNull(m.RetryAt)}
+			if since, why := p.known.underWay(*m); since != 0 {
+				one.Marker.Retry = &retryDocument{Since: rfc3339(since.Time()), Why: why}
+			}
 		}
 		for _, r := range p.rows {
 			sortKey := outbox.ParkedRowSortKey(c.keyID, r.sequence)
@@ -189,8 +201,10 @@ func (c *parkedShow) print(p asidePlace) {
 		fmt.Fprintln(c.app.stdout, shortened(fmt.Sprintf(format, args...), textColumns))
 	}
 	line("key %s in bucket %d", c.keyID, p.bucket)
-	for _, fact := range c.app.markerFacts(p.marker) {
-		line("  %s", fact)
+	for _, fact := range c.app.markerFacts(p.marker, p.known) {
+		for _, part := range hung("  "+fact.name, fact.text, textColumns) {
+			fmt.Fprintln(c.app.stdout, part)
+		}
 	}
 	var readable []outbox.Row
 	for _, r := range p.rows {
@@ -216,20 +230,25 @@ func (c *parkedShow) print(p asidePlace) {
 	}
 }
 
-// markerFacts are a marker in words, one line each.
-func (a *app) markerFacts(m *store.Marker) []string {
+// markerFact is what a marker says of one thing.
+type markerFact struct{ name, text string }
+
+// markerFacts are a marker in words. None of them is cut where they are shown, since they
+// say what is wrong.
+func (a *app) markerFacts(m *store.Marker, known retries) []markerFact {
 	if m == nil {
-		return []string{"without a marker: no relay knows of these rows; relay parked retry KEYID writes one"}
+		return []markerFact{{"", "without a marker: no relay knows of these rows, and newer ones of the key pass them; " +
+			"relay parked retry writes one"}}
 	}
 	retry := "not asked for"
-	if m.RetryAt != 0 {
-		retry = fmt.Sprintf("asked for at %s, %s ago", rfc3339(m.RetryAt.Time()), a.age(m.RetryAt))
+	if since, why := known.underWay(*m); since != 0 {
+		retry = fmt.Sprintf("%s at %s, %s ago", why, rfc3339(since.Time()), a.age(since))
 	}
-	return []string{
-		"topic      " + legible(m.Topic),
-		"reason     " + legible(m.Reason),
-		fmt.Sprintf("attempts   %d", m.Attempts),
-		fmt.Sprintf("set aside  %s, %s ago", rfc3339(m.ParkedAt.Time()), a.age(m.ParkedAt)),
-		"retry      " + retry,
+	return []markerFact{
+		{"topic      ", legible(m.Topic)},
+		{"reason     ", legible(m.Reason)},
+		{"attempts   ", strconv.Itoa(m.Attempts)},
+		{"set aside  ", fmt.Sprintf("%s, %s ago", rfc3339(m.ParkedAt.Time()), a.age(m.ParkedAt))},
+		{"retry      ", retry},
 	}
 }

@@ -93,13 +93,13 @@ func asideFacts(p picture.Table, b picture.Bucket) [][2]string {
 		facts[0][1] = asideText(b) + ", " + limitText(b.ParkedRows, b.ParkedIsLimit, "row")
 	}
 	for _, m := range b.Markers {
-		facts = append(facts, [2]string{"", markerFact(p.Fleet, m)})
+		facts = append(facts, [2]string{"", standingText(p.Fleet, m)})
 	}
 	return facts
 }
 
-// markerFact is what is set aside, for how long, and why.
-func markerFact(f picture.Fleet, m store.Marker) string {
+// standingText is what is set aside, for how long, and why.
+func standingText(f picture.Fleet, m store.Marker) string {
 	var text string
 	switch since := agoText(f, m.ParkedAt); {
 	case m.KeyID != "":

@@ -12,22 +12,23 @@ type troubleKind string
 // The kinds, the gravest first: the order in which troubles are shown. docs/status.md
 // says what each means and what to do.
 const (
-	foreignStamp     troubleKind = "foreignStamp"     // a first message was written for another bucket count
-	bucketsBeyond    troubleKind = "bucketsBeyond"    // there are leases that these settings have no bucket for
-	noActiveRelay    troubleKind = "noActiveRelay"    // nobody moves messages
-	unreadableHead   troubleKind = "unreadableHead"   // a bucket is stuck on a message that cannot be read
-	unreadableItem   troubleKind = "unreadableItem"   // a lease, a relay's record or a marker cannot be read
-	notServed        troubleKind = "notServed"        // messages wait for long in buckets that nobody holds
-	waitsLong        troubleKind = "waitsLong"        // messages wait for long although somebody holds their bucket
-	silentRelay      troubleKind = "silentRelay"      // a relay was not seen for long and has not said goodbye
-	leftBehind       troubleKind = "leftBehind"       // a lease names a relay that has stopped, or has no record
-	topicSetAside    troubleKind = "topicSetAside"    // a topic is set aside as a whole
-	pausedTopic      troubleKind = "pausedTopic"      // an operator has paused a topic
-	keysSetAside     troubleKind = "keysSetAside"     // keys are set aside
-	pausedBuckets    troubleKind = "pausedBuckets"    // an operator has paused buckets
-	modesDiffer      troubleKind = "modesDiffer"      // active relays have different modes
-	clockDisagrees   troubleKind = "clockDisagrees"   // this host's clock is not the table's
-	pictureHasBlanks troubleKind = "pictureHasBlanks" // some buckets could not be read
+	foreignStamp      troubleKind = "foreignStamp"      // a first message was written for another bucket count
+	bucketsBeyond     troubleKind = "bucketsBeyond"     // there are leases that these settings have no bucket for
+	noActiveRelay     troubleKind = "noActiveRelay"     // nobody moves messages
+	unreadableHead    troubleKind = "unreadableHead"    // a bucket is stuck on a message that cannot be read
+	unreadableItem    troubleKind = "unreadableItem"    // a lease, a relay's record or a marker cannot be read
+	rowsWithoutMarker troubleKind = "rowsWithoutMarker" // rows are set aside, and no relay knows of them
+	notServed         troubleKind = "notServed"         // messages wait for long in buckets that nobody holds
+	waitsLong         troubleKind = "waitsLong"         // messages wait for long although somebody holds their bucket
+	silentRelay       troubleKind = "silentRelay"       // a relay was not seen for long and has not said goodbye
+	leftBehind        troubleKind = "leftBehind"        // a lease names a relay that has stopped, or has no record
+	topicSetAside     troubleKind = "topicSetAside"     // a topic is set aside as a whole
+	pausedTopic       troubleKind = "pausedTopic"       // an operator has paused a topic
+	keysSetAside      troubleKind = "keysSetAside"      // keys are set aside
+	pausedBuckets     troubleKind = "pausedBuckets"     // an operator has paused buckets
+	modesDiffer       troubleKind = "modesDiffer"       // active relays have different modes
+	clockDisagrees    troubleKind = "clockDisagrees"    // this host's clock is not the table's
+	pictureHasBlanks  troubleKind = "pictureHasBlanks"  // some buckets could not be read
 )
 
 // trouble is one thing that is wrong, or that whoever looks should know of.
@@ -57,7 +58,7 @@ func (t trouble) ofRelay(id string) trouble {
 func troublesOf(p picture.Table) []trouble {
 	all := []trouble{}
 	for _, find := range []func(picture.Table) []trouble{
-		foreignStamps, leasesBeyond, absentFleet, unreadableHeads, unreadableItems, longWaits, silentRelays,
+		foreignStamps, leasesBeyond, absentFleet, unreadableHeads, unreadableItems, strayRows, longWaits, silentRelays,
 		leasesLeftBehind, topicsAside, keysAside, pauses, mixedModes, wrongClock, blanks,
 	} {
 		all = append(all, find(p)...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/store"
@@ -38,7 +39,7 @@ func unreadableHeads(p picture.Table) (found []trouble) {
 		if b.HeadFault == nil {
 			continue
 		}
-		advice := fmt.Sprintf("repair the row: relay message list --bucket %d", i)
+		advice := "its sort key is no number: keep its attributes, delete the item, and enqueue the message anew"
 		if b.Head.Sequence != 0 {
 			advice = fmt.Sprintf("repair the row, or set it aside: relay message park --bucket %d --sequence %d", i, b.Head.Sequence)
 		}
@@ -183,6 +184,28 @@ func keysAside(p picture.Table) (found []trouble) {
 		found = append(found, newTrouble(keysSetAside, g.buckets, text+reasonText(g.last.Reason), advice))
 	}
 	return found
+}
+
+// strayRows are rows set aside that no relay knows of.
+func strayRows(p picture.Table) (found []trouble) {
+	for i, b := range p.Buckets {
+		if len(b.Strays) == 0 {
+			continue
+		}
+		found = append(found, newTrouble(rowsWithoutMarker, []int{i},
+			fmt.Sprintf("bucket %d: rows of %s are set aside without a marker, and newer ones pass them", i, counted(len(b.Strays), "key")),
+			"have them delivered: relay parked retry "+listedKeys(b.Strays)))
+	}
+	return found
+}
+
+// listedKeys are key ids as arguments; of many, all that is set aside is meant.
+func listedKeys(keyIDs []string) string {
+	const most = 2 // that a line has room for
+	if len(keyIDs) > most {
+		return "--all"
+	}
+	return strings.Join(keyIDs, " ")
 }
 
 // blanks are the buckets that could not be read.

@@ -12,6 +12,7 @@ import (
 type aside struct {
 	mended    bool     // the broker rejects no row any more
 	discarded []bool   // by row, from 0: an operator has deleted it
+	excused   []bool   // by row: it was set aside when its retry was called off
 	sentIn    []tenure // by row: the tenure that has last published it as a message
 	veiled    int      // the tick since which the table has a veil
 
@@ -28,11 +29,11 @@ type tenure struct {
 
 func (x *search) beginAside(w *world) {
 	n := len(x.o.Rows)
-	w.aside = aside{acts: x.o.Acts, discarded: make([]bool, n), sentIn: make([]tenure, n)}
+	w.aside = aside{acts: x.o.Acts, discarded: make([]bool, n), excused: make([]bool, n), sentIn: make([]tenure, n)}
 }
 
 func (a aside) copy() aside {
-	a.discarded, a.sentIn = slices.Clone(a.discarded), slices.Clone(a.sentIn)
+	a.discarded, a.excused, a.sentIn = slices.Clone(a.discarded), slices.Clone(a.excused), slices.Clone(a.sentIn)
 	return a
 }
 
@@ -45,6 +46,7 @@ func (w *world) encodeAside(e *encoder) {
 	e.number(int64(a.veiled))
 	for i := range a.discarded {
 		e.is(a.discarded[i])
+		e.is(a.excused[i])
 		e.text(a.sentIn[i].incarnation)
 		e.number(a.sentIn[i].claim)
 	}
@@ -130,7 +132,7 @@ func (w *world) publishedAside(p *process, one batch) (retry bool) {
 		}
 		retry = true
 		marker := w.table.marker(keyID, "")
-		if marker == nil || marker.RetryAt == 0 && !w.topicWanted(marker) {
+		if marker == nil || marker.RetryAt == 0 && !w.topicWanted(marker) && !w.aside.excused[sequence-1] {
 			w.breaks("I-37", "%s publishes row %d, which is set aside, and nobody has asked for it", p.name, sequence)
 		}
 	}

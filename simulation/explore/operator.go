@@ -14,7 +14,8 @@ type Act string
 
 // The acts.
 const (
-	Retry         Act = "retry"           // of a key, or a topic, that is set aside
+	Retry         Act = "retry" // of a key, or a topic, that is set aside
+	CallOff       Act = "call a retry off"
 	Discard       Act = "discard"         // of a row that is set aside
 	SetKeyAside   Act = "set a key aside" // of which a row was, or will be, written
 	SetTopicAside Act = "set the topic aside"
@@ -67,6 +68,9 @@ func (x *search) operations(t *table) []store.Request {
 		if o.acts(Retry) {
 			list = append(list, store.AskRetry{KeyID: m.KeyID, Topic: m.Topic})
 		}
+		if o.acts(CallOff) && m.RetryAt != 0 {
+			list = append(list, store.CallOff{Seen: m, Reason: m.Reason})
+		}
 	}
 	for _, row := range t.parked {
 		if o.acts(Discard) {
@@ -103,6 +107,9 @@ func (w *world) operation(i int) store.Request {
 	switch r := w.search.operations(w.table)[i].(type) {
 	case store.AskRetry:
 		r.At = stamp
+		return r
+	case store.CallOff:
+		r.ParkedAt = stamp
 		return r
 	case store.SetAside:
 		r.Marker.ParkedAt = stamp
@@ -142,11 +149,25 @@ func (w *world) operate(i int) {
 
 // change writes what an operator wants changed.
 func (w *world) change(r store.Request) {
+	if off, calls := r.(store.CallOff); calls {
+		w.calledOff(off.Seen)
+	}
 	w.table = w.search.tables.apply(w.table, r, requestCode(r)).after
 	w.aside.stamp++
 	w.aside.ringer = true
 	if discard, discards := r.(store.DiscardParked); discards {
 		w.aside.discarded[discard.Sequence-1] = true
+	}
+}
+
+// calledOff excuses the rows of a retry that is called off: its owner, who has not heard
+// of that yet, may have read them, and goes on with them.
+func (w *world) calledOff(m store.Marker) {
+	for _, row := range w.table.parked {
+		key := w.table.marker(row.keyID, "")
+		if row.keyID == m.KeyID || key != nil && m.KeyID == "" && key.Reason == store.ReasonTopic && key.Topic == m.Topic {
+			w.aside.excused[row.sequence-1] = true
+		}
 	}
 }
 
@@ -273,6 +294,8 @@ func wordsOfOperation(r store.Request) string {
 	switch r := r.(type) {
 	case store.AskRetry:
 		return fmt.Sprintf("wish %d for a retry of %s", r.At, nameOf(store.Marker{KeyID: r.KeyID, Topic: r.Topic}))
+	case store.CallOff:
+		return fmt.Sprintf("end of the retry %d of %s", r.Seen.RetryAt, nameOf(r.Seen))
 	case store.DiscardParked:
 		return fmt.Sprintf("discard of row %d", r.Sequence)
 	case store.SetAside:

@@ -11,6 +11,7 @@ func TestParking(t *testing.T) {
 	t.Run("two acts", func(t *testing.T) { sound(t, oneRelay(0, 2)) })
 	t.Run("a fault", func(t *testing.T) { sound(t, oneRelay(0, 1, Retry, Discard).withFaults(1)) })
 	t.Run("rows behind", func(t *testing.T) { sound(t, oneRelay(2, 1, Retry, Discard)) })
+	t.Run("a retry called off", func(t *testing.T) { sound(t, oneRelay(1, 2, Retry, CallOff)) })
 	t.Run("a topic", func(t *testing.T) { sound(t, aTopic(2)) })
 	t.Run("a row that cannot be read", func(t *testing.T) { sound(t, anUnreadableRow().withFaults(1, Held)) })
 	t.Run("two processes of one id", func(t *testing.T) {
@@ -94,6 +95,11 @@ func TestExhaustiveParking(t *testing.T) {
 		{"one relay, three rows of two keys, two acts", Options{Relays: 1, Prompt: true, Rows: twoKeys, Ticks: 6, Acts: 2}},
 		{"one relay, four rows of two keys, two retries", Options{Relays: 1, Prompt: true, Rows: inTurn, Ticks: 6, Acts: 2, ActKinds: []Act{Retry}}},
 		{"one relay, a topic, two acts, a fault", aTopic(2).withFaults(1)},
+		{"one relay, two rows, a retry called off, an answer that is lost", oneRelay(1, 2, Retry, CallOff).withFaults(1, Held)},
+		{"one relay, a topic, retried and called off", Options{
+			Relays: 1, Prompt: true, Rows: []Row{{Key: "a", Waiting: true}, {Key: "b"}}, Ticks: 6,
+			Acts: 3, ActKinds: []Act{SetTopicAside, Retry, CallOff},
+		}},
 		{"one relay, a row that cannot be read, a fault", anUnreadableRow().withFaults(1, Held, Repeated, Throttled, Slow, SlowAnswer, Torn)},
 		{"two processes of one id, two rows, an act, a fault", twoOfOneID(Options{
 			Rows: aRejectedRow(1), Acts: 1, ActKinds: []Act{Retry, SetKeyAside}, Faults: 1,

@@ -77,7 +77,7 @@ func withoutDeadlineAside(r store.Request) store.Request {
 	case store.EndRetry:
 		r.NotAfter = store.Instant{}
 		return r
-	case store.SetAside, store.AskRetry, store.DiscardParked, store.Ring, store.MoveUnreadable: // an operator's have none
+	case store.SetAside, store.AskRetry, store.CallOff, store.DiscardParked, store.Ring, store.MoveUnreadable: // an operator's have none
 		return r
 	}
 	panic(fmt.Sprintf("explore: unknown request %T", r))

@@ -279,6 +279,47 @@ var parkingCases = []testCase{
 		p.do(store.AskRetry{Bucket: 3, Topic: "t", At: parkingNoon}, store.Done)
 		p.do(store.PauseTopic{Bucket: 3, Seen: parkingNoon + 1, Marker: m}, store.Refused)
 	})},
+	{"a retry is called off as it was asked for, and what goes before it stays refused", onLease(func(p parking) {
+		p.store(p.marker(nil))
+		p.do(store.AskRetry{Bucket: 3, KeyID: parkedKey, At: parkingNoon + 1}, store.Done)
+		asked := knownMarker
+		asked.RetryAt = parkingNoon + 1
+		off := store.CallOff{Bucket: 3, Seen: asked, ParkedAt: parkingNoon + 2, Reason: "again"}
+		p.do(store.CallOff{Bucket: 3, Seen: knownMarker, ParkedAt: parkingNoon + 2, Reason: "no"}, store.Refused)
+		p.do(off, store.Done)
+		called := p.marker(item{"Reason": str("again"), "ParkedAtUtc": num(ticks3)})
+		p.wantRows(p.lease, called)
+		if again := p.do(off, store.Done).Result.(store.SetAsideResult); !again.Repeated {
+			p.Fatal("its repetition passes for another one")
+		}
+		for _, known := range []store.Marker{knownMarker, asked} {
+			p.refused(store.Unmark{Tenure: parkingTenure, Marker: known, Token: uuid.NewString()}, store.MarkerRefused)
+		}
+		p.wantRows(p.lease, called)
+	})},
+	{"keys that have rows are found one by one, with a marker or without", onLease(func(p parking) {
+		p.store(p.marker(nil), row("OUTBOX#PARKED#3", "ROW#nonsense", nil))
+		for _, keyID := range []string{parkedKey, strings.Repeat("1e", 16)} {
+			for i := range int64(3) {
+				p.store(p.aside(p.message(i+1, nil), keyID, i+1))
+			}
+		}
+		var found []string
+		r := store.FindParkedKey{Bucket: 3}
+		for next := true; next; {
+			one := p.do(r, store.Done).Result.(store.ParkedKeyFound)
+			found = append(found, one.KeyID)
+			if one.Unreadable != nil {
+				found[len(found)-1] = "unreadable"
+			}
+			r.After, next = one.Next, one.Next != ""
+		}
+		want := []string{strings.Repeat("1e", 16), parkedKey}
+		slices.Sort(want)
+		if want = append(want, "unreadable", ""); !slices.Equal(found, want) {
+			p.Fatalf("got %q", found)
+		}
+	})},
 	{"rows are counted by pages of a limit and of 1 MB", onLease(func(p parking) {
 		p.store(p.marker(nil), p.aside(p.message(1, nil), strings.Repeat("1e", 16), 1))
 		for i := range int64(5) {

@@ -42,6 +42,9 @@ type Bucket struct {
 	UnreadableMarkers []error
 	ParkedRows        int
 	ParkedIsLimit     bool // more keys or rows may be set aside
+	// Strays are the ids of keys that have rows set aside and no marker (Strays); of a
+	// bucket with many keys set aside only the first are looked at.
+	Strays []string
 	// Fault is why some of this is not known; nil when all of it is.
 	Fault error
 }
@@ -175,8 +178,17 @@ func (l look) into(ctx context.Context, b *Bucket) error {
 	return err
 }
 
-// markers reads what is set aside, up to the limit, and counts its rows.
+// strayKeys is how many keys of a bucket are looked at for one without a marker, since
+// each takes a read.
+const strayKeys = 20
+
+// markers reads what is set aside, up to the limit, and counts its rows. That nothing is
+// takes one small read.
 func (l look) markers(ctx context.Context, b *Bucket) error {
+	any, err := Ask[store.ItemsCounted](ctx, l.table, store.Count{Bucket: l.bucket, Of: store.Parked, Limit: 1})
+	if err != nil || any.Items == 0 {
+		return err
+	}
 	for r := (store.ReadMarkers{Bucket: l.bucket}); ; {
 		page, err := Ask[store.MarkersPage](ctx, l.table, r)
 		if err != nil {
@@ -191,11 +203,12 @@ func (l look) markers(ctx context.Context, b *Bucket) error {
 			break
 		}
 	}
-	if keys, _ := b.Parked(); keys == 0 && len(b.UnreadableMarkers) == 0 {
-		return nil // a row is set aside only under its key's marker
-	}
 	rows, more, err := l.count(ctx, store.ParkedRows)
-	b.ParkedRows, b.ParkedIsLimit = rows, more || b.ParkedIsLimit
+	limited := b.ParkedIsLimit // not all markers are known
+	if b.ParkedRows, b.ParkedIsLimit = rows, more || limited; err != nil || rows == 0 || limited {
+		return err
+	}
+	b.Strays, err = Strays(ctx, l.table, l.bucket, strayKeys, b.Markers)
 	return err
 }
 

@@ -34,15 +34,15 @@ func (f *fixture) setAside(bucket int, markers ...store.Marker) {
 func TestAPictureTakesFewReads(t *testing.T) {
 	f := newFixture(t)
 	table := f.take()
-	if got := counts(table.Cost); got != "readCoordination 1, readHead 4, readMarkers 4" {
+	if got := counts(table.Cost); got != "count 4, readCoordination 1, readHead 4" {
 		t.Errorf("an idle table: %s", got)
 	}
 	f.message(1, 1, time.Second, nil)                                             // as usual: counted
 	f.message(2, 1, time.Hour, nil)                                               // for long: looked at
-	f.setAside(3, store.Marker{KeyID: keyA, Topic: "placed", ParkedAt: 1})        // its rows are counted
-	f.setAside(0, store.Marker{Topic: "placed", Reason: "mistyped", ParkedAt: 1}) // a topic has none of its own
+	f.setAside(3, store.Marker{KeyID: keyA, Topic: "placed", ParkedAt: 1})        // so are its rows
+	f.setAside(0, store.Marker{Topic: "placed", Reason: "mistyped", ParkedAt: 1}) // and those of a topic
 	table = f.take()
-	if got := counts(table.Cost); got != "count 3, fetch 1, readCoordination 1, readHead 4, readMarkers 4" {
+	if got := counts(table.Cost); got != "count 8, fetch 1, readCoordination 1, readHead 4, readMarkers 2" {
 		t.Errorf("a table with work: %s", got)
 	}
 	requests, units := table.Cost.Total()
@@ -50,7 +50,7 @@ func TestAPictureTakesFewReads(t *testing.T) {
 	for _, s := range table.Cost.Requests {
 		sum += s.Units
 	}
-	if requests != len(f.asked) || requests != 13 || units != sum || units <= 0 {
+	if requests != len(f.asked) || requests != 16 || units != sum || units <= 0 {
 		t.Errorf("%d requests of %d, %v of %v units", requests, len(f.asked), units, sum)
 	}
 }
@@ -214,11 +214,12 @@ func TestMarkersAreReadUpToTheLimit(t *testing.T) {
 	pages := 0
 	f.answer = func(r store.Request, reply store.Reply) store.Reply {
 		if r.RequestName() == "readMarkers" && r.ConcernsBucket() == 1 {
-			pages++
+			pages++ // of what the one marker that is there stands for
 			reply.Result = store.MarkersPage{Markers: markers, Next: "KEY#" + markers[2].KeyID}
 		}
 		return reply
 	}
+	f.setAside(1, markers[0])
 	b := f.take().Buckets[1]
 	if keys, _ := b.Parked(); pages != 2 || keys != 6 || !b.ParkedIsLimit {
 		t.Errorf("%d pages, %d keys, %t", pages, keys, b.ParkedIsLimit)
@@ -240,5 +241,31 @@ func TestAPictureChangesNothing(t *testing.T) {
 		if !reads[name] {
 			t.Errorf("%s was asked; known as reads: %v", name, slices.Sorted(maps.Keys(reads)))
 		}
+	}
+}
+
+// A key that is set aside while the picture is taken is no stray: its marker came after
+// the markers were read, and before its rows.
+func TestRowsWithoutAMarkerAreTold(t *testing.T) {
+	f := newFixture(t)
+	row := func(bucket int, keyID string) {
+		item := f.schema.EncodeMessage(outbox.NewMessage("placed", []byte("k"), nil), bucket, 1)
+		maps.Copy(item, f.schema.Key(f.schema.ParkedKey(bucket), outbox.ParkedRowSortKey(keyID, 1)))
+		f.put("", "", item)
+	}
+	row(1, keyA)
+	f.answer = func(r store.Request, reply store.Reply) store.Reply {
+		if r.RequestName() == "readMarkers" && r.ConcernsBucket() == 2 && len(reply.Result.(store.MarkersPage).Markers) == 0 {
+			store.NewClient(f.schema, f.db, f.db).Do(f.Context(), store.SetAside{Bucket: 2, Marker: store.Marker{KeyID: keyA, Topic: "placed", ParkedAt: 1}})
+		}
+		return reply
+	}
+	row(2, keyA)
+	buckets := f.take().Buckets
+	if got := buckets[1].Strays; len(got) != 1 || got[0] != keyA {
+		t.Errorf("bucket 1: %v", got)
+	}
+	if got := buckets[2].Strays; len(got) != 0 {
+		t.Errorf("bucket 2: %v", got)
 	}
 }

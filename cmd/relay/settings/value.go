@@ -69,6 +69,20 @@ func OptionalText(field *string) Value {
 	return parsed[string]{field, "text", func(text string) (string, error) { return text, nil }, asIs}
 }
 
+// Topic fills the name of a topic that Kafka can have.
+func Topic(field *string) Value {
+	return parsed[string]{field, "text", func(text string) (string, error) {
+		const most = 249
+		strange := func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+		}
+		if text == "" || text == "." || text == ".." || len(text) > most || strings.ContainsFunc(text, strange) {
+			return "", fmt.Errorf("is no name that a topic can have: 1 to %d characters of a-z, A-Z, 0-9, \".\", \"_\" and \"-\", and not \".\" or \"..\"", most)
+		}
+		return text, nil
+	}, asIs}
+}
+
 // Count fills a whole number of 1 or more.
 func Count(field *int) Value { return whole(field, 1) }
 
@@ -78,7 +92,10 @@ func Index(field *int) Value { return whole(field, 0) }
 func whole(field *int, least int) Value {
 	return parsed[int]{field, "number", func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > math.MaxInt32 {
+		switch {
+		case err == nil && n > math.MaxInt32, errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-"):
+			return 0, fmt.Errorf("must be at most %d", math.MaxInt32)
+		case err != nil || n < least:
 			return 0, fmt.Errorf("must be a whole number, %d or more", least)
 		}
 		return n, nil
@@ -94,7 +111,10 @@ func Sequence(field *int64) Value {
 // ParseSequence is the number of a row that a text names.
 func ParseSequence(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
+	switch {
+	case errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-"):
+		return 0, fmt.Errorf("must be at most %d, the highest number of a row", int64(math.MaxInt64))
+	case err != nil || n < 1:
 		return 0, errors.New("must be the number of a row, 1 or more")
 	}
 	return n, nil

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
+)
+
+// strandedExample is an outbox of which somebody has deleted a marker.
+func strandedExample(t *testing.T) *console {
+	c := settled(t)
+	c.setAside(t, 2, store.Marker{KeyID: keyB, Topic: "placed", Reason: "r", ParkedAt: ago(time.Hour)})
+	c.putAside(t, 2, keyA, 1, outbox.Message{Topic: "placed"})
+	c.putAside(t, 2, keyB, 2, outbox.Message{Topic: "placed"})
+	// One whose marker is there, and cannot be read, is not among them.
+	c.put(t, schema.Key(schema.ParkedKey(4), outbox.ParkedKeySortKey(keyC)))
+	c.putAside(t, 4, keyC, 3, outbox.Message{Topic: "placed"})
+	return c
+}
+
+// Rows whose marker was deleted are delivered by nobody, and pass unseen unless every
+// command that looks at what is set aside shows them, and says what repairs it.
+func TestRowsWithoutAMarkerAreShown(t *testing.T) {
+	c := strandedExample(t)
+	repair := "relay parked retry " + keyA
+	got := c.run("parked", "list", "--table", "orders")
+	if !strings.Contains(got.stdout, repair) || strings.Contains(got.stdout, keyC) {
+		t.Errorf("%+v", got)
+	}
+	fitsWidth(t, "parked_list.txt", got.stdout)
+	var d parkedDocument
+	got = c.run("parked", "list", "--table", "orders", "--output=json")
+	if err := json.Unmarshal([]byte(got.stdout), &d); err != nil || len(d.Strays) != 1 || d.Strays[0] != (strayDocument{keyA, 2}) || len(d.Keys) != 1 {
+		t.Errorf("%v: %+v", err, got)
+	}
+	if got = c.run("status", "--table", "orders"); !strings.Contains(got.stdout, repair) || !strings.Contains(got.stdout, "bucket 2: rows of 1 key are set aside without a marker") {
+		t.Errorf("%+v", got)
+	}
+	c.examine(t).wants(t, checkParked, statusFailure, "bucket 2", keyA, "newer rows of the key pass", repair)
+}
+
+func TestParkedRetryOfAllHasStraysDelivered(t *testing.T) {
+	c := strandedExample(t)
+	got := c.run("parked", "retry", "--table", "orders", "--all", "--yes")
+	m := c.markers(t, 2)
+	if m["KEY#"+keyA].RetryAt != ago(0) || m["KEY#"+keyB].RetryAt != ago(0) || m["KEY#"+keyA].Reason != strayReason {
+		t.Errorf("%+v\n%+v", got, m)
+	}
+	if got.code != exitFailed || !strings.Contains(got.stderr, "1 marker cannot be read") {
+		t.Errorf("the marker that cannot be read: %+v", got)
+	}
+}
+
+// With a marker that nobody can read, nobody knows that nothing is set aside.
+func TestParkedListOfAMarkerThatCannotBeReadAlone(t *testing.T) {
+	c := newConsole(t)
+	c.put(t, schema.Key(schema.ParkedKey(4), outbox.ParkedKeySortKey(keyC)))
+	got := c.run("parked", "list", "--table", "orders")
+	if got.code != exitFailed || strings.Contains(got.stdout, "nothing is set aside") || !strings.Contains(got.stderr, "1 marker cannot be read") {
+		t.Errorf("%+v", got)
+	}
+}
