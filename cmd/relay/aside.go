@@ -48,8 +48,19 @@ func eachBucket(ctx context.Context, s *settings.Settings, count int, each func(
 	return group.Wait()
 }
 
-// readAside reads the markers of all buckets.
-func readAside(ctx context.Context, client *store.Client, s *settings.Settings) (aside, error) {
+// readAside reads the markers of all buckets for a command that may go on to change
+// what it has found. The error is advised.
+func (a *app) readAside(ctx context.Context, s *settings.Settings) (*store.Client, aside, error) {
+	client, err := a.client(ctx, s)
+	if err != nil {
+		return nil, aside{}, err
+	}
+	found, err := asideOf(ctx, client, s)
+	return client, found, advised(err, s)
+}
+
+// asideOf reads the markers of all buckets.
+func asideOf(ctx context.Context, client *store.Client, s *settings.Settings) (aside, error) {
 	found := make([]aside, s.Relay.BucketCount)
 	err := inBuckets(ctx, s, func(ctx context.Context, bucket int) (err error) {
 		found[bucket], err = readMarkers(ctx, client, bucket)

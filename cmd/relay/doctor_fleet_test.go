@@ -13,17 +13,13 @@ import (
 )
 
 // before is a moment before noon as the table has it; with a negative duration after.
-func before(d time.Duration) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(outbox.Ticks(noon.Add(-d)), 10)}
-}
-
-func words(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func before(d time.Duration) types.AttributeValue { return ticksValue(ago(d)) }
 
 // record puts a relay's record; attributes are added to it, or replace some.
 func (c *console) record(t *testing.T, id string, attributes map[string]types.AttributeValue) {
 	t.Helper()
 	item := schema.Key(schema.CoordinationKey(), outbox.RelaySortKey(id))
-	item[outbox.AttrLastSeenUtc], item[outbox.AttrIncarnation], item[outbox.AttrMode] = before(4*time.Second), words("1-a"), words("ordered")
+	item[outbox.AttrLastSeenUtc], item[outbox.AttrIncarnation], item[outbox.AttrMode] = before(4*time.Second), text("1-a"), text("ordered")
 	for name, value := range attributes {
 		if item[name] = value; value == nil {
 			delete(item, name)
@@ -36,7 +32,7 @@ func (c *console) record(t *testing.T, id string, attributes map[string]types.At
 func (c *console) ownLease(t *testing.T, bucket int, owner string, attributes map[string]types.AttributeValue) {
 	t.Helper()
 	item := schema.Key(schema.CoordinationKey(), outbox.LeaseSortKey(bucket))
-	item[outbox.AttrOwner], item[outbox.AttrExpiresAtUtc] = words(owner), before(-26*time.Second)
+	item[outbox.AttrOwner], item[outbox.AttrExpiresAtUtc] = text(owner), before(-26*time.Second)
 	for name, value := range attributes {
 		if item[name] = value; value == nil {
 			delete(item, name)
@@ -94,7 +90,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.ownLease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": nil})
 		}, nil, checkLeases, statusWarning, []string{"bucket 2", "no owner yet"}},
 		{"a lease that cannot be read", func(t *testing.T, c *console) {
-			c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": words("soon")})
+			c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": text("soon")})
 		}, nil, checkCoordination, statusFailure, []string{"LEASE#0000000002", "ExpiresAtUtc", "put right"}},
 		{"leases of more buckets", func(t *testing.T, c *console) { c.ownLease(t, 8, "A", nil); c.ownLease(t, 9, "A", nil) }, nil,
 			checkBucketCount, statusFailure, []string{"leases of buckets 8-9", "have 8 buckets", "same bucket-count"}},
@@ -120,7 +116,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			c.record(t, "B", attributes{"Incarnation": nil, "Mode": nil})
 			c.marker(t, 3, "placed", "MSG_SIZE_TOO_LARGE", time.Hour)
 		}, []string{"--poison", "block"}, checkForeign, statusFailure, []string{"relay parked retry --all"}},
-		{"two modes", func(t *testing.T, c *console) { c.record(t, "B", attributes{"Mode": words("fenced")}) }, nil,
+		{"two modes", func(t *testing.T, c *console) { c.record(t, "B", attributes{"Mode": text("fenced")}) }, nil,
 			checkModes, statusWarning, []string{"of both modes, 1 fenced, 1 ordered: a fleet is fenced only when all of it is", "late copies", "consumers must read committed records"}},
 		{"another mode", func(*testing.T, *console) {}, []string{"--mode", "fenced"},
 			checkModes, statusWarning, []string{"mode ordered, the settings here say fenced"}},
@@ -133,7 +129,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		{"paused without an end", func(t *testing.T, c *console) {
 			endless := &types.AttributeValueMemberN{Value: strconv.FormatInt(outbox.MaxTicks, 10)}
 			for _, bucket := range []int{1, 2} {
-				c.ownLease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": words("ops@desk"), "PauseReason": words("migration")})
+				c.ownLease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": text("ops@desk"), "PauseReason": text("migration")})
 			}
 		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "until it is resumed, by ops@desk: migration", "relay resume --bucket 1"}},
 		{"paused for a while", func(t *testing.T, c *console) {

@@ -27,7 +27,7 @@ func (c *console) waitsSince(t *testing.T, age time.Duration, m outbox.Message) 
 func (c *console) marker(t *testing.T, bucket int, topic, reason string, age time.Duration) {
 	t.Helper()
 	item := schema.Key(schema.ParkedKey(bucket), outbox.ParkedTopicSortKey(topic))
-	item[outbox.AttrReason], item[outbox.AttrParkedAtUtc] = words(reason), before(age)
+	item[outbox.AttrReason], item[outbox.AttrParkedAtUtc] = text(reason), before(age)
 	c.put(t, item)
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
@@ -85,7 +84,7 @@ func endText(until store.Ticks) string {
 	if until >= store.NoEnd {
 		return "until it is resumed"
 	}
-	return "until " + until.Time().Truncate(time.Second).Format(time.RFC3339)
+	return "until " + momentText(until.Time())
 }
 
 // pauseText is until when something is paused, by whom and why.

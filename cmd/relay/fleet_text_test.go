@@ -56,7 +56,7 @@ func TestAPauseOfATopicHasOneWording(t *testing.T) {
 // And so are a lease that cannot be read, and an owner without a record.
 func TestLeasesHaveTheSameStatesEverywhere(t *testing.T) {
 	c := settled(t)
-	c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": words("soon")})
+	c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": text("soon")})
 	c.ownLease(t, 3, "ghost", nil)
 	c.saysEverywhere(t, "2 unreadable", []string{"status"}, []string{"top"}, []string{"lease", "list"})
 	for _, command := range [][]string{{"status"}, {"lease", "list"}} {
@@ -74,9 +74,9 @@ func TestAFleetOfBothModesIsTold(t *testing.T) {
 	if got := c.run("status", "--table", "orders"); strings.Contains(got.stdout, "both modes") {
 		t.Errorf("of a fleet of one mode:\n%s", got.stdout)
 	}
-	c.record(t, "B", attributes{"Mode": words("fenced")})
+	c.record(t, "B", attributes{"Mode": text("fenced")})
 	c.saysEverywhere(t, "of both modes, 1 fenced, 1 ordered: a fleet is fenced only when all of it is", []string{"status"}, []string{"doctor"})
 	c.saysEverywhere(t, "as long as one is, consumers must read committed records", []string{"status"}, []string{"doctor"})
-	c.record(t, "B", attributes{"Mode": words("fenced"), "StoppedAtUtc": types.AttributeValue(before(time.Minute))})
+	c.record(t, "B", attributes{"Mode": text("fenced"), "StoppedAtUtc": types.AttributeValue(before(time.Minute))})
 	c.saysEverywhere(t, "relay-modes 1 active relay: mode ordered", []string{"doctor"})
 }

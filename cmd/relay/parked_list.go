@@ -83,13 +83,9 @@ type parkedTopicDocument struct {
 
 func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, err := c.app.client(ctx, s)
+	client, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
-	}
-	found, err := readAside(ctx, client, s)
-	if err != nil {
-		return advised(err, s)
 	}
 	keys, err := countKeys(ctx, client, s, found)
 	if err != nil {

@@ -64,13 +64,9 @@ func (c *parkedRetry) check(positional []string, given func(string) bool) []sett
 
 func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, err := c.app.client(ctx, s)
+	client, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
-	}
-	found, err := readAside(ctx, client, s)
-	if err != nil {
-		return advised(err, s)
 	}
 	chosen, passedOver := c.choose(found)
 	if c.topic != "" && len(chosen) == 0 {

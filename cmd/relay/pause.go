@@ -170,7 +170,7 @@ func (c *pauseBuckets) bucketChange(f picture.Fleet, until store.Ticks) change {
 // soon as its bucket is done. A topic that is being delivered again is left alone: its
 // rows are on their way, and the end of that would end the pause, too.
 func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s *settings.Settings, f picture.Fleet, until store.Ticks) (change, error) {
-	aside, err := readAside(ctx, client, s)
+	aside, err := asideOf(ctx, client, s)
 	if err != nil {
 		return change{}, err
 	}

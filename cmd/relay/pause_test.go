@@ -130,7 +130,7 @@ func TestResumeOfAPauseThatIsOver(t *testing.T) {
 	c := newConsole(t)
 	c.do(t, store.Pause{Bucket: 1, Until: ago(time.Hour), By: "bob", Reason: "incident"})
 	got := c.run("resume", "--table", "orders", "--all", "--yes")
-	if got.code != exitDone || !strings.Contains(got.stderr, "bucket 1 was paused until 1h ago") || c.leaseOf(t, 1).PausedUntil != 0 {
+	if got.code != exitDone || !strings.Contains(got.stderr, "the pause of bucket 1 has been over for 1h") || c.leaseOf(t, 1).PausedUntil != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -18,7 +17,7 @@ import (
 // headline is what one look must tell: how much waits, since when, and who is there.
 func headline(table string, p picture.Table) []string {
 	return []string{
-		fmt.Sprintf("table %s at %s: %s", table, p.At.UTC().Format(time.DateTime+"Z"), waitsText(p)),
+		fmt.Sprintf("table %s at %s: %s", table, momentText(p.At), waitsText(p)),
 		relaysText(p) + "; " + statesText(p.Buckets),
 	}
 }

@@ -54,13 +54,13 @@ func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
 }
 
 func (c *resume) runTopic(ctx context.Context, s *settings.Settings) error {
-	client, err := c.app.client(ctx, s)
+	client, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
 	}
-	d, err := c.topicChange(ctx, client, s)
+	d, err := c.topicChange(s, found)
 	if err != nil {
-		return advised(err, s)
+		return err
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
 }
@@ -75,25 +75,25 @@ func (c *resume) bucketChange(f picture.Fleet) change {
 		on += len(pause.buckets)
 		d.facts = append(d.facts, pause.sentence(""))
 	}
+	var over sharing[store.Ticks]
 	for _, lease := range leases {
 		if lease.PausedUntil == 0 {
 			continue
 		}
 		if lease.State != picture.Paused {
-			d.facts = append(d.facts, fmt.Sprintf("bucket %d was paused until %s ago", lease.Bucket, agoText(f, lease.PausedUntil)))
+			over.add(lease.PausedUntil, lease.Bucket)
 		}
 		d.requests = append(d.requests, store.Resume{Bucket: lease.Bucket, Seen: lease.PausedUntil})
+	}
+	for _, until := range over.keys {
+		d.facts = append(d.facts, fmt.Sprintf("the pause of %s has been over for %s", bucketsText(over.buckets[until]), agoText(f, until)))
 	}
 	d.question = fmt.Sprintf("let %s go on", counted(on, "paused bucket"))
 	return d
 }
 
 // topicChange asks for the retry of the topic, which is what resumes it.
-func (c *resume) topicChange(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
-	found, err := readAside(ctx, client, s)
-	if err != nil {
-		return change{}, err
-	}
+func (c *resume) topicChange(s *settings.Settings, found aside) (change, error) {
 	at := c.app.ticks()
 	var d change
 	marked := found.ofTopic(c.topic)

@@ -108,6 +108,9 @@ func ageText(d time.Duration) string {
 	return text
 }
 
+// momentText is a moment to the second, as it can be copied into a log's search.
+func momentText(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
+
 // unitsText is an amount of capacity; the least that is sold is half a unit.
 func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', 1, 64) }
 
