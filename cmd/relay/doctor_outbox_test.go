@@ -57,7 +57,7 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 				c.waitsSince(t, time.Second, outbox.Message{Topic: "placed"})
 			}
 			item := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7)
-			item["SK"] = words("1001")
+			item["SK"] = text("1001")
 			c.put(t, item)
 		}, checkRows, statusFailure, []string{"bucket 3", `"1001"`, "relay message enqueue"}},
 		{"a row that cannot be read", func(t *testing.T, c *console) {

@@ -101,7 +101,7 @@ func checkTopic(topic string) error {
 
 func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
 	if c.ofTopic {
-		found, err := readAside(ctx, client, s)
+		found, err := asideOf(ctx, client, s)
 		if err != nil {
 			return change{}, err
 		}
