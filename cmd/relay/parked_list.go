@@ -87,6 +87,9 @@ func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return err
 	}
+	if err := c.app.tellBeyond(ctx, client, s); err != nil {
+		return advised(err, s)
+	}
 	found, err := readAside(ctx, client, s)
 	if err != nil {
 		return advised(err, s)
