@@ -129,7 +129,7 @@ func relayLines() []line {
 			}),
 		on(zerolog.DebugLevel, "The table answers again.",
 			func(facts, event.StoreAvailable) {}),
-		on(zerolog.ErrorLevel, "The table refuses a request: it is tried again.",
+		on(zerolog.ErrorLevel, "The table refuses a request.",
 			func(f facts, e event.StoreFailed) {
 				f.text("request", e.Request)
 				f.bucket(e.Bucket)

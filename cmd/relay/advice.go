@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -18,6 +19,9 @@ func advised(err error, s *settings.Settings) error {
 	switch {
 	case errors.Is(err, store.ErrTableMissing), errors.As(err, new(*types.ResourceNotFoundException)):
 		return fmt.Errorf("%w\n  create it with: relay table create --table %s\n  or correct table, region or dynamodb-endpoint", err, table)
+	case errors.Is(err, relay.ErrBucketCount):
+		return fmt.Errorf("%w\n  nothing of that bucket was deleted since. Give all writers and relays the bucket count that the outbox has;\n"+
+			"  if the row's writer was wrong, relay message park --bucket N --sequence S says how to get past it", err)
 	case errors.Is(err, store.ErrInvalid):
 		return fmt.Errorf("%w\n  table %s must have the string keys %s (partition) and %s (sort): correct partition-key and sort-key, or make\n  another table with: relay table create --table NAME",
 			err, table, s.Relay.PartitionKey, s.Relay.SortKey)

@@ -101,6 +101,9 @@ func checkTopic(topic string) error {
 
 func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
 	if c.ofTopic {
+		if err := c.app.tellBeyond(ctx, client, s); err != nil {
+			return change{}, err
+		}
 		found, err := asideOf(ctx, client, s)
 		if err != nil {
 			return change{}, err

@@ -206,6 +206,15 @@ func TestNumbersThatAreTooHighAreCalledSo(t *testing.T) {
 	}
 }
 
+func TestAFlagWithoutItsValueIsNotMissingToo(t *testing.T) {
+	for _, line := range []string{"parked list --table", "message enqueue --table orders --topic"} {
+		got := newConsole(t).run(strings.Fields(line)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "one setting is wrong") || strings.Contains(got.stderr, "is required") {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 // A page of DynamoDB ends at 1 MB, however many rows were asked for.
 func TestListFollowsPages(t *testing.T) {
 	c := newConsole(t)

@@ -87,6 +87,9 @@ func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return err
 	}
+	if err := c.app.tellBeyond(ctx, client, s); err != nil {
+		return advised(err, s)
+	}
 	keys, err := countKeys(ctx, client, s, found)
 	if err != nil {
 		return advised(err, s)

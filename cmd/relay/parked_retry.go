@@ -68,6 +68,9 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	if err != nil {
 		return err
 	}
+	if err := c.app.tellBeyond(ctx, client, s); err != nil {
+		return advised(err, s)
+	}
 	chosen, passedOver := c.choose(found)
 	if c.topic != "" && len(chosen) == 0 {
 		return fmt.Errorf("topic %s is not set aside as a whole", legible(c.topic))

@@ -64,3 +64,15 @@ func TestParkedListOfAMarkerThatCannotBeReadAlone(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// With too small a bucket count, what is set aside in the other buckets does not show.
+func TestACommandAboutAllBucketsTellsOfMore(t *testing.T) {
+	c := newConsole(t)
+	c.do(t, store.Ring{Bucket: 6, At: 1})
+	for _, line := range []string{"parked list", "parked retry --all --yes", "message park --topic t --yes"} {
+		got := c.run(append(strings.Fields(line), "--table", "orders", "--bucket-count=4")...)
+		if got.code != exitDone || !strings.Contains(got.stderr, "leases of bucket 6, which are passed over: bucket-count is 4 here") {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}

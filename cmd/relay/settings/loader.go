@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/providers/env/v2"
@@ -82,6 +83,12 @@ func (l *Loader) Origin(name string) string { return l.origins[name] }
 // HasFile tells whether a file of settings was named.
 func (l *Loader) HasFile() bool { return lastFlagText(l.flags, configFlag) != "" }
 
+// isFaulty tells whether something is wrong with a flag already, such as that it has no
+// value: that it is missing, too, would be said of what was meant.
+func (l *Loader) isFaulty(flag string) bool {
+	return slices.ContainsFunc(l.faults, func(f Fault) bool { return f.Setting == flag })
+}
+
 func (l *Loader) fault(f Fault) { l.faults = append(l.faults, f) }
 
 func (l *Loader) readArguments() {
@@ -92,7 +99,7 @@ func (l *Loader) readArguments() {
 				l.fault(wrong("--"+a.Name, given{Text: text, Hidden: a.Content}, err))
 			}
 		}
-		if len(texts) == 0 && a.Required != "" {
+		if len(texts) == 0 && a.Required != "" && !l.isFaulty("--"+a.Name) {
 			l.fault(Fault{Setting: "--" + a.Name, Detail: ": " + a.Required})
 		}
 	}
@@ -124,7 +131,7 @@ func (l *Loader) readSettings(environ []string) {
 			if err := row.value.Set(g.Text); err != nil {
 				l.fault(wrong(row.name, g, err))
 			}
-		case row.requiredBy&l.groups != 0:
+		case row.requiredBy&l.groups != 0 && !l.isFaulty("--"+row.name):
 			l.fault(Fault{Setting: row.name, Detail: fmt.Sprintf(": %s: set --%s, %s, or %s in the file",
 				row.required, row.name, variableName(row.name), row.name)})
 		}

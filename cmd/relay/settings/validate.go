@@ -14,7 +14,7 @@ import (
 func (l *Loader) validate() {
 	already := map[string]bool{}
 	for _, f := range l.faults {
-		already[f.Setting] = true
+		already[strings.TrimPrefix(f.Setting, "--")] = true
 	}
 	var faults []error
 	switch {
