@@ -21,7 +21,6 @@ const (
 	adminHeaderTimeout = 5 * time.Second
 	adminReadTimeout   = 10 * time.Second
 	adminWriteTimeout  = 60 * time.Second
-	adminIdleTimeout   = 2 * time.Minute
 	// adminStopTimeout is how long answers that are under way may take when the
 	// server is closed.
 	adminStopTimeout = time.Second
@@ -64,10 +63,12 @@ func (s *AdminServer) Serve(handler http.Handler) {
 		ReadHeaderTimeout: adminHeaderTimeout,
 		ReadTimeout:       adminReadTimeout,
 		WriteTimeout:      adminWriteTimeout,
-		IdleTimeout:       adminIdleTimeout,
 		MaxHeaderBytes:    adminHeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0), // broken connections are not our trouble
 	}
+	// A connection is for one request: kept ones would be places that a probe does not
+	// get, and a probe that gets none has the relay restarted.
+	s.server.SetKeepAlivesEnabled(false)
 	go func() {
 		defer close(s.done)
 		if err := s.server.Serve(netutil.LimitListener(s.listener, adminConnections)); !errors.Is(err, http.ErrServerClosed) {
