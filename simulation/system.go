@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"log/slog"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/eventstream"
@@ -11,13 +12,16 @@ import (
 // template is protoactor's actor system as it makes it; processes get copies of
 // it with small parts of their own. A whole one takes milliseconds and megabytes
 // and starts a goroutine, which a simulation of thousands of processes cannot
-// afford.
-var template = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-	return slog.New(slog.DiscardHandler)
-}))
+// afford, and a relay that simulates nothing need not have.
+var template = sync.OnceValue(func() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))
+})
 
 // newSystem makes an actor system without goroutines.
 func newSystem() *actor.ActorSystem {
+	template := template()
 	system := *template
 	system.ID = "simulated"
 	system.ProcessRegistry = &actor.ProcessRegistryValue{
