@@ -67,6 +67,15 @@ func TestDoctorOnASettledFleet(t *testing.T) {
 // attributes are some of an item.
 type attributes = map[string]types.AttributeValue
 
+// A lease that cannot be read counts neither as an active relay's nor as nobody's.
+func TestDoctorDoesNotCountAnUnreadableLease(t *testing.T) {
+	c := settled(t)
+	c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": text("soon")})
+	e := c.examine(t)
+	e.wants(t, checkLeases, statusOK, "7 buckets", "each is leased to an active relay")
+	e.wants(t, checkCoordination, statusFailure, "LEASE#0000000002")
+}
+
 func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 	for _, test := range []struct {
 		name       string
