@@ -10,6 +10,7 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // before is a moment before noon as the table has it; with a negative duration after.
@@ -144,6 +145,14 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		{"paused for a while", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
 		}, nil, checkPauses, statusWarning, []string{"bucket 1", "until 2026-03-01T13:00:00Z"}},
+		{"a paused topic", func(t *testing.T, c *console) {
+			for bucket := range 8 {
+				c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: 1, PausedUntil: store.NoEnd, PausedBy: "ann"})
+			}
+		}, nil, checkPauses, statusWarning, []string{"topic placed", "until it is resumed, by ann: migration", "relay resume --topic placed"}},
+		{"a paused topic that is being delivered again", func(t *testing.T, c *console) {
+			c.setAside(t, 3, store.Marker{Topic: "placed", ParkedAt: 1, PausedUntil: store.NoEnd, RetryAt: 2})
+		}, nil, checkPauses, statusOK, []string{"none is paused, and no topic is"}},
 		{"a pause that has ended", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(time.Hour)})
 		}, nil, checkPauses, statusOK, nil},
