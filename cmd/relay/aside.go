@@ -97,6 +97,28 @@ func (a aside) ofTopic(topic string) []asideMarker {
 	return slices.DeleteFunc(slices.Clone(a.markers), func(m asideMarker) bool { return m.KeyID != "" || m.Topic != topic })
 }
 
+// topicPause is one pause of a topic, in as many buckets as it has been asked for.
+type topicPause struct {
+	topic, text string
+	buckets     []int // ascending
+}
+
+// pausedTopics are the topics whose pause is on, in the order of the first bucket of
+// each. One that is being delivered again is paused no more.
+func (a aside) pausedTopics(now store.Ticks) (found []topicPause) {
+	type pause struct{ topic, text string }
+	var alike sharing[pause]
+	for _, m := range a.markers {
+		if m.KeyID == "" && m.PausedUntil > now && m.RetryAt == 0 {
+			alike.add(pause{m.Topic, pauseText(m.PausedUntil, m.PausedBy, m.Reason)}, m.bucket)
+		}
+	}
+	for _, one := range alike.keys {
+		found = append(found, topicPause{one.topic, one.text, alike.buckets[one]})
+	}
+	return found
+}
+
 // findStrays looks for rows without a marker: a read for each key that is set aside, and
 // one for each bucket.
 func (a *aside) findStrays(ctx context.Context, client *store.Client, s *settings.Settings) error {

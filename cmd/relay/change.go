@@ -105,7 +105,7 @@ func (a *app) printFacts(facts []string) {
 			fmt.Fprintf(a.stderr, "… and %d more\n", len(facts)-i)
 			return
 		}
-		fmt.Fprintln(a.stderr, shortened(line, textColumns))
+		fmt.Fprintln(a.stderr, wrapped(line, "  ", ""))
 	}
 }
 

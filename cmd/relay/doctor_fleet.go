@@ -82,13 +82,13 @@ func named(relays []picture.Relay, text func(picture.Relay) string) string {
 // one that is late; its relay finds out by itself.
 func (f *fleetChecks) relayClocks() checkDocument {
 	ahead := slices.DeleteFunc(f.seen.In(picture.Active), func(r picture.Relay) bool {
-		return r.LastSeen.Sub(f.seen.Now()) <= f.settings.Relay.MaxClockSkew
+		return r.Ahead == 0
 	})
 	if len(ahead) == 0 {
 		return passed(checkRelayClocks, counted(len(f.seen.In(picture.Active)), "active relay"), "no heartbeat is from the future")
 	}
 	return failed(checkRelayClocks, counted(len(ahead), "relay"), "heartbeats are from the future: "+named(ahead, func(r picture.Relay) string {
-		return fmt.Sprintf("%s by %s", legible(r.ID), offsetText(r.LastSeen.Sub(f.seen.Now())))
+		return fmt.Sprintf("%s by %s", legible(r.ID), offsetText(r.Ahead))
 	}), fmt.Sprintf("set the clocks of their hosts right, by NTP (or of this one: see %s); the leases that they write last too long", checkClock))
 }
 
@@ -187,14 +187,22 @@ func (f *fleetChecks) durations() checkDocument {
 		"give all relays, and doctor, the same lease-duration: each judges its peers by its own")
 }
 
-// pauses: a paused bucket keeps its lease and its order, and its messages wait.
+// pauses: a paused bucket keeps its lease and its order, and its messages wait. Those of
+// a paused topic are set aside.
 func (f *fleetChecks) pauses() []checkDocument {
 	var found []checkDocument
 	for _, pause := range pausesOf(f.seen.Leases) {
 		found = append(found, warned(checkPauses, bucketsText(pause.buckets), "paused "+pause.text, pause.advice(f.settings.Relay.BucketCount)))
 	}
+	if f.outbox.fault != nil {
+		found = append(found, skipped(checkPauses, "topics", notSeen(f.outbox.fault)))
+	}
+	for _, pause := range f.outbox.pausedTopics(f.seen.Now()) {
+		found = append(found, warned(checkPauses, "topic "+legible(pause.topic), "paused"+whereText(pause.buckets, f.settings.Relay.BucketCount)+" "+pause.text,
+			"to go on: relay resume --topic "+shellWord(pause.topic)))
+	}
 	if len(found) == 0 {
-		found = append(found, passed(checkPauses, bucketsCounted(f.settings), "none is paused"))
+		found = append(found, passed(checkPauses, bucketsCounted(f.settings), "none is paused, and no topic is"))
 	}
 	return found
 }

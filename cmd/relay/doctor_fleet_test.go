@@ -10,6 +10,7 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // before is a moment before noon as the table has it; with a negative duration after.
@@ -66,6 +67,15 @@ func TestDoctorOnASettledFleet(t *testing.T) {
 
 // attributes are some of an item.
 type attributes = map[string]types.AttributeValue
+
+// A lease that cannot be read counts neither as an active relay's nor as nobody's.
+func TestDoctorDoesNotCountAnUnreadableLease(t *testing.T) {
+	c := settled(t)
+	c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": text("soon")})
+	e := c.examine(t)
+	e.wants(t, checkLeases, statusOK, "7 buckets", "each is leased to an active relay")
+	e.wants(t, checkCoordination, statusFailure, "LEASE#0000000002")
+}
 
 func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 	for _, test := range []struct {
@@ -135,6 +145,14 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		{"paused for a while", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
 		}, nil, checkPauses, statusWarning, []string{"bucket 1", "until 2026-03-01T13:00:00Z"}},
+		{"a paused topic", func(t *testing.T, c *console) {
+			for bucket := range 8 {
+				c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: 1, PausedUntil: store.NoEnd, PausedBy: "ann"})
+			}
+		}, nil, checkPauses, statusWarning, []string{"topic placed", "until it is resumed, by ann: migration", "relay resume --topic placed"}},
+		{"a paused topic that is being delivered again", func(t *testing.T, c *console) {
+			c.setAside(t, 3, store.Marker{Topic: "placed", ParkedAt: 1, PausedUntil: store.NoEnd, RetryAt: 2})
+		}, nil, checkPauses, statusOK, []string{"none is paused, and no topic is"}},
 		{"a pause that has ended", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(time.Hour)})
 		}, nil, checkPauses, statusOK, nil},

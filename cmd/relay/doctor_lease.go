@@ -22,6 +22,9 @@ func (f *fleetChecks) owned() []checkDocument {
 	var alike sharing[unowned]
 	sound := 0
 	for _, lease := range f.seen.Leases {
+		if lease.Unreadable { // nobody knows whose it is: coordination tells
+			continue
+		}
 		if trouble, troubled := f.unowned(lease); troubled {
 			alike.add(trouble, lease.Bucket)
 		} else {
@@ -65,8 +68,6 @@ func (f *fleetChecks) owned() []checkDocument {
 func (f *fleetChecks) unowned(lease picture.Lease) (unowned, bool) {
 	patience := patienceInLeases * f.settings.Relay.LeaseDuration
 	switch {
-	case lease.Unreadable: // coordination tells
-		return unowned{}, false
 	case lease.Held && lease.Holder != picture.Active:
 		return unowned{
 			held:   true,

@@ -179,6 +179,23 @@ func (o *outboxChecks) setAside() int {
 	return n
 }
 
+// pausedTopics are the topics whose pause is on.
+func (o *outboxChecks) pausedTopics(now store.Ticks) []topicPause {
+	return o.aside().pausedTopics(now)
+}
+
+// ofTopic are the markers of a topic as a whole.
+func (o *outboxChecks) ofTopic(topic string) []asideMarker { return o.aside().ofTopic(topic) }
+
+// aside is what is set aside in all buckets.
+func (o *outboxChecks) aside() (all aside) {
+	for _, b := range o.buckets {
+		all.markers = append(all.markers, b.aside.markers...)
+		all.unreadable = append(all.unreadable, b.aside.unreadable...)
+	}
+	return all
+}
+
 // topics are what waiting rows need, by the topics' names.
 func (o *outboxChecks) topics() []topicUse {
 	var uses []topicUse
@@ -297,12 +314,8 @@ func (o *outboxChecks) backlog() checkDocument {
 }
 
 func (o *outboxChecks) parked() []checkDocument {
-	var markers []asideMarker
-	var unreadable []error
-	for _, seen := range o.buckets {
-		markers = append(markers, seen.aside.markers...)
-		unreadable = append(unreadable, seen.aside.unreadable...)
-	}
+	all := o.aside()
+	markers, unreadable := all.markers, all.unreadable
 	var found []checkDocument
 	if len(unreadable) > 0 {
 		found = append(found, failed(checkParked, counted(len(unreadable), "marker"), "cannot be read, the first: "+unreadable[0].Error(),

@@ -123,8 +123,16 @@ func (t *topicChecks) absent(s topicSeen) checkDocument {
 	waiting := fmt.Sprintf("%s for it, one in bucket %d", counted(s.use.rows, "row")+" waiting", s.use.bucket)
 	switch s.Fault.Kind {
 	case kafka.Missing:
+		if marked := t.outbox.ofTopic(s.Name); len(marked) > 0 {
+			// Its rows are passed already. Whoever has paused it resumes it.
+			again := "relay parked retry --topic "
+			if marked[0].PausedUntil != 0 {
+				again = "relay resume --topic "
+			}
+			return failed(checkTopics, s.subject(), "does not exist, and is set aside as a whole: "+waiting, "create it, and then: "+again+shellWord(s.Name))
+		}
 		return failed(checkTopics, s.subject(), "does not exist: "+waiting,
-			"create it; if its name is mistyped, set it aside: relay message park --topic "+legible(s.Name))
+			"create it; if its name is mistyped, set it aside: relay message park --topic "+shellWord(s.Name))
 	case kafka.Invalid:
 		return failed(checkTopics, s.subject(), s.Fault.Text+": "+waiting,
 			"no topic can have that name: correct the writer; the rows are set aside by the relay, or by relay message park")

@@ -55,6 +55,14 @@ const clockAdvice = "set it right, by NTP: a relay here claims nothing and withd
 // over.
 func agoText(f picture.Fleet, at store.Ticks) string { return ageText(f.Now().Sub(at)) }
 
+// seenText is when a relay was last seen.
+func seenText(f picture.Fleet, r picture.Relay) string {
+	if r.Ahead > 0 {
+		return "in " + ageText(r.Ahead)
+	}
+	return agoText(f, r.LastSeen) + " ago"
+}
+
 // expiryText is how long a lease is good for, or since when it is not.
 func expiryText(f picture.Fleet, l picture.Lease) string {
 	switch {

@@ -128,7 +128,7 @@ func leaseLine(f picture.Fleet, lease picture.Lease) []string {
 	if lease.Owner != "" {
 		owner, is = legible(lease.Owner), string(lease.Holder)
 		if relay, known := f.Relay(lease.Owner); known {
-			seen = agoText(f, relay.LastSeen) + " ago"
+			seen = seenText(f, relay)
 		}
 	}
 	return []string{strconv.Itoa(lease.Bucket), string(lease.State), expiryText(f, lease), claim, owner, is, seen}

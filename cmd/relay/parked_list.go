@@ -193,13 +193,14 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	return d
 }
 
+// Topics stand whole, since retry and resume need them so; reasons give way.
 var (
 	asideKeyColumns = []column{
 		{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "ROWS", right: true}, {title: "ATTEMPTS", right: true},
-		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC", elastic: true}, {title: "REASON", elastic: true},
+		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC"}, {title: "REASON", elastic: true},
 	}
 	asideTopicColumns = []column{
-		{title: "TOPIC", elastic: true}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
+		{title: "TOPIC"}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
 		{title: "REASON", elastic: true},
 	}
 	strayColumns = []column{{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "TO DELIVER ITS ROWS"}}

@@ -185,7 +185,7 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 		m := before[b]
 		if m.RetryAt != 0 {
 			return d, fmt.Errorf("topic %s is being delivered again in bucket %d, for %s: pause it when relay parked list does not show it any more, or call that off first: relay parked retry --call-off --topic %s",
-				legible(c.topic), b, agoText(f, m.RetryAt), legible(c.topic))
+				legible(c.topic), b, agoText(f, m.RetryAt), shellWord(c.topic))
 		}
 		d.requests = append(d.requests,
 			store.PauseTopic{Bucket: b, Seen: m.ParkedAt, Marker: store.Marker{

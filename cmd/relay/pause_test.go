@@ -125,6 +125,25 @@ func TestPauseDoesNotWriteOverOneThatWasNotSeen(t *testing.T) {
 	}
 }
 
+// Topics that are paused by themselves stay so, and whoever resumes all is told how to
+// resume them, once and not for each bucket.
+func TestResumeOfAllNamesPausedTopics(t *testing.T) {
+	c := newConsole(t)
+	long := strings.Repeat("the consumer is broken ", 7)
+	if got := c.run("pause", "--table", "orders", "--topic", "two words", "--reason", long, "--by", "ann", "--yes"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	got := c.run("resume", "--table", "orders", "--all", "--yes")
+	if got.code != exitDone || got.stdout != "there is nothing to do\n" || strings.Count(got.stderr, "two words stays paused until it is resumed, by ann:") != 1 ||
+		!strings.Contains(got.stderr, "relay resume --topic 'two words'\n") || strings.Contains(got.stderr, "…") {
+		t.Errorf("%+v", got)
+	}
+	fitsWidth(t, ".txt", got.stderr)
+	if got := c.run("resume", "--table", "orders", "--bucket=1", "--yes"); got.stderr != "" {
+		t.Errorf("one bucket is asked for: %+v", got)
+	}
+}
+
 // What is left of a pause that is over is no pause, and goes with a resume.
 func TestResumeOfAPauseThatIsOver(t *testing.T) {
 	c := newConsole(t)

@@ -115,7 +115,7 @@ func byConcern(relays []picture.Relay) []picture.Relay {
 func relayRows(p picture.Table, relays []picture.Relay) [][]string {
 	var rows [][]string
 	for _, r := range relays {
-		rows = append(rows, []string{legible(r.ID), string(r.State), agoText(p.Fleet, r.LastSeen) + " ago", startedText(p, r.Incarnation),
+		rows = append(rows, []string{legible(r.ID), string(r.State), seenText(p.Fleet, r), startedText(p, r.Incarnation),
 			strconv.Itoa(r.Owned), cmp.Or(legible(r.Mode), "-")})
 	}
 	return rows

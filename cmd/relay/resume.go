@@ -27,7 +27,7 @@ func newResume(a *app) *cobra.Command {
 		short: "Lets a paused bucket or topic, or all paused buckets, go on",
 		long: "Lets one bucket, one topic, or all buckets go on that are paused. Relays learn of it within a lease\n" +
 			"renew interval, and deliver what has gathered, in its order. --all leaves topics alone that are\n" +
-			"paused by themselves: relay parked list shows them.",
+			"paused by themselves, and names them.",
 		example: "  relay resume --table orders --all\n" +
 			"  relay resume --table orders --topic orders.placed",
 		groups:    settings.Table | settings.Leases,
@@ -50,6 +50,9 @@ func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
 		return err
 	}
 	d := c.bucketChange(f)
+	if c.all {
+		d.facts = append(d.facts, c.topicsLeft(ctx, client, s, f)...)
+	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
 }
 
@@ -63,6 +66,23 @@ func (c *resume) runTopic(ctx context.Context, s *settings.Settings) error {
 		return err
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+}
+
+// topicsLeft tells of the topics that stay paused, and how each is resumed. That they
+// cannot be looked at keeps nobody from resuming buckets.
+func (c *resume) topicsLeft(ctx context.Context, client *store.Client, s *settings.Settings, f picture.Fleet) (facts []string) {
+	found, err := asideOf(ctx, client, s)
+	if err == nil {
+		err = found.unreadableFault()
+	}
+	if err != nil {
+		facts = append(facts, "whether topics are paused by themselves is not known: "+legible(err.Error()))
+	}
+	for _, pause := range found.pausedTopics(f.Now()) {
+		facts = append(facts, fmt.Sprintf("topic %s stays paused%s %s", legible(pause.topic), whereText(pause.buckets, s.Relay.BucketCount), pause.text),
+			"  to let it go on: relay resume --topic "+shellWord(pause.topic))
+	}
+	return facts
 }
 
 // bucketChange ends the pauses of the buckets that have one. What is left of one that is

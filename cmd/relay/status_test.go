@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -186,6 +187,55 @@ func TestStatusOfManyBuckets(t *testing.T) {
 	}
 	for _, text := range []string{got.stdout, all.stdout} {
 		fitsWidth(t, ".txt", text)
+	}
+}
+
+// A heartbeat from the future is trouble, and is not shown as one of just now.
+func TestStatusOfAHeartbeatFromTheFuture(t *testing.T) {
+	c := newConsole(t)
+	c.relay(t, "a", map[string]types.AttributeValue{"LastSeenUtc": ticksValue(inFuture(10 * time.Minute))})
+	c.lease(t, 0, owned("a", 20*time.Second))
+	got := c.run("status", "--table", "orders")
+	for _, want := range []string{"! the heartbeat of relay a is 10m in the future", "a      active  in 10m"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in:\n%s", want, got.stdout)
+		}
+	}
+	if list := c.run("lease", "list", "--table", "orders"); !strings.Contains(list.stdout, "in 10m") {
+		t.Errorf("%+v", list)
+	}
+	c.relay(t, "a", map[string]types.AttributeValue{"LastSeenUtc": ticksValue(inFuture(time.Second))})
+	if got := c.run("status", "--table", "orders"); strings.Contains(got.stdout, "heartbeat") || !strings.Contains(got.stdout, "0s ago") {
+		t.Errorf("clocks may differ by that: %s", got.stdout)
+	}
+}
+
+// A large table in trouble, and a long name, still fit.
+func TestStatusHeadlineFits(t *testing.T) {
+	c := troubled(t)
+	got := c.run("status", "--table", "orders", "--bucket-count=300")
+	fitsWidth(t, ".txt", got.stdout)
+	p := c.picture(t, 8)
+	p.Buckets[0].Pending = 123_456_789
+	var out strings.Builder
+	s := settings.Defaults()
+	s.Relay.Table = "a-table-with-a-long-name.production"
+	(&app{stdout: &out}).printPicture(&s, p, screenful())
+	fitsWidth(t, ".txt", out.String())
+}
+
+// What is being delivered again needs no advice to have it delivered; and advice can be
+// pasted into a shell, whatever the topic is called.
+func TestStatusAdvisesOnTopics(t *testing.T) {
+	c := newConsole(t)
+	for bucket := range 8 {
+		c.setAside(t, bucket, store.Marker{Topic: "a\nb", Reason: "r", ParkedAt: ago(time.Hour), PausedUntil: store.NoEnd},
+			store.Marker{Topic: "asked", Reason: "r", ParkedAt: ago(time.Hour), PausedUntil: store.NoEnd, RetryAt: ago(time.Minute)})
+	}
+	got := c.run("status", "--table", "orders")
+	if !strings.Contains(got.stdout, `relay resume --topic $'a\012b'`) || strings.Contains(got.stdout, "resume --topic asked") ||
+		!strings.Contains(got.stdout, "relay parked retry --call-off --topic asked") {
+		t.Errorf("%s", got.stdout)
 	}
 }
 

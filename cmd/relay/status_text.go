@@ -21,8 +21,8 @@ func everything() extent {
 
 // printPicture shows a picture: the sums, what is wrong, relays, buckets.
 func (a *app) printPicture(s *settings.Settings, p picture.Table, most extent) {
-	for _, line := range headline(s.Relay.Table, p) {
-		fmt.Fprintln(a.stdout, line)
+	for _, sentence := range headline(s.Relay.Table, p) {
+		a.printFolded(sentence)
 	}
 	if troubles := troublesOf(p); len(troubles) > 0 {
 		a.printTitle("WRONG, or worth knowing:")
@@ -83,7 +83,14 @@ func (a *app) printBuckets(p picture.Table, most int) {
 	if sum := rest.Totals(); sum.Pending > 0 {
 		text += fmt.Sprintf("; %s, the oldest for %s", limitText(sum.Pending, sum.PendingIsLimit, "message"), ageText(sum.Oldest))
 	}
-	fmt.Fprintln(a.stdout, text+"; --all shows them")
+	a.printFolded(text + "; --all shows them")
+}
+
+// printFolded prints a sentence that may need more than a line.
+func (a *app) printFolded(sentence string) {
+	for _, line := range folded(sentence, textColumns) {
+		fmt.Fprintln(a.stdout, line)
+	}
 }
 
 var costColumns = []column{{title: "REQUEST"}, {title: "COUNT", right: true}, {title: "READ UNITS", right: true}}

@@ -265,9 +265,15 @@ func (m topModel) buckets() []int {
 		return nil
 	}
 	p := *m.shown
+	// A bucket's number means that bucket, and not all that have the digits somewhere; a
+	// relay may be called by a number, too.
+	number, err := strconv.Atoi(m.filter)
+	isNumber := err == nil && number >= 0 && number < len(p.Buckets)
 	passed := bucketsWhere(p, func(b picture.Bucket) bool {
-		return m.filter == strconv.Itoa(b.Lease.Bucket) ||
-			m.passes(string(b.Lease.State), b.Lease.Owner, b.Head.Topic, noteOf(p, b).text)
+		if isNumber {
+			return b.Lease.Bucket == number || b.Lease.Owner == m.filter
+		}
+		return m.passes(string(b.Lease.State), b.Lease.Owner, b.Head.Topic, noteOf(p, b).text)
 	})
 	slices.SortStableFunc(passed, func(i, j int) int {
 		order := m.compare(p, i, j)

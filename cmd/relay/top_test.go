@@ -246,7 +246,7 @@ func TestTopSorts(t *testing.T) {
 func TestTopFilters(t *testing.T) {
 	p := troubled(t).picture(t, 8)
 	for filter, want := range map[string]string{
-		"relay-b": "[3]", "LAPSED": "[3]", "7": "[7]", "placed": "[2 3 4 6 0 7 1]", "ann@": "[2]", "nothing": "[]", "9": "[]",
+		"relay-b": "[3]", "LAPSED": "[3]", "7": "[7]", "6": "[6]", "3": "[3]", "16": "[4]", "placed": "[2 3 4 6 0 7 1]", "ann@": "[2]", "nothing": "[]", "9": "[]",
 	} {
 		s := newScreen(t, 80, 24).shows(p)
 		s.press("/").press(strings.Split(filter, "")...)

@@ -21,6 +21,7 @@ const (
 	notServed         troubleKind = "notServed"         // messages wait for long in buckets that nobody holds
 	waitsLong         troubleKind = "waitsLong"         // messages wait for long although somebody holds their bucket
 	silentRelay       troubleKind = "silentRelay"       // a relay was not seen for long and has not said goodbye
+	futureHeartbeat   troubleKind = "futureHeartbeat"   // a relay's clock is ahead of the table's
 	leftBehind        troubleKind = "leftBehind"        // a lease names a relay that has stopped, or has no record
 	topicSetAside     troubleKind = "topicSetAside"     // a topic is set aside as a whole
 	pausedTopic       troubleKind = "pausedTopic"       // an operator has paused a topic
@@ -59,7 +60,7 @@ func troublesOf(p picture.Table) []trouble {
 	all := []trouble{}
 	for _, find := range []func(picture.Table) []trouble{
 		foreignStamps, leasesBeyond, absentFleet, unreadableHeads, unreadableItems, strayRows, longWaits, silentRelays,
-		leasesLeftBehind, topicsAside, keysAside, pauses, mixedModes, wrongClock, blanks,
+		futureHeartbeats, leasesLeftBehind, topicsAside, keysAside, pauses, mixedModes, wrongClock, blanks,
 	} {
 		all = append(all, find(p)...)
 	}

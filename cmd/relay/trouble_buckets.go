@@ -152,13 +152,16 @@ func topicsAside(p picture.Table) (found []trouble) {
 	for _, g := range asideByTopic(p, func(m store.Marker) bool { return m.KeyID == "" }) {
 		topic, where := "topic "+legible(g.topic), whereText(g.buckets, len(p.Buckets))
 		kind, text := topicSetAside, fmt.Sprintf("%s is set aside as a whole%s, for %s%s", topic, where, agoText(p.Fleet, g.first), reasonText(g.last.Reason))
-		advice := "to deliver it: relay parked retry --topic " + legible(g.topic)
+		advice := "to deliver it: relay parked retry --topic " + shellWord(g.topic)
 		if g.last.PausedUntil != 0 {
 			kind, text = pausedTopic, fmt.Sprintf("%s is paused%s %s", topic, where, pauseText(g.last.PausedUntil, g.last.PausedBy, g.last.Reason))
-			advice = "to go on: relay resume --topic " + legible(g.topic)
+			advice = "to go on: relay resume --topic " + shellWord(g.topic)
 		}
 		if g.retried > 0 {
 			text += "; it is being delivered again"
+		}
+		if g.retried == g.keys { // as many as there are buckets
+			advice = "nothing, it has been asked for; to stop that: relay parked retry --call-off --topic " + shellWord(g.topic)
 		}
 		found = append(found, newTrouble(kind, g.buckets, text, advice))
 	}
@@ -173,7 +176,10 @@ func keysAside(p picture.Table) (found []trouble) {
 		}
 		advice := "look: relay parked list"
 		if g.keys == 1 {
-			advice = fmt.Sprintf("look: relay parked show %s; when the cause is gone: relay parked retry with the same id", g.last.KeyID)
+			advice = "look: relay parked show " + g.last.KeyID
+			if g.retried == 0 {
+				advice += "; when the cause is gone: relay parked retry with the same id"
+			}
 		} else {
 			since = "the first for"
 		}

@@ -37,6 +37,20 @@ func silentRelays(p picture.Table) (found []trouble) {
 	return found
 }
 
+// futureHeartbeats are of relays whose clock is ahead by more than clocks may differ. A
+// relay that has stopped renews nothing any more.
+func futureHeartbeats(p picture.Table) (found []trouble) {
+	for _, r := range p.In(picture.Active) {
+		if r.Ahead == 0 {
+			continue
+		}
+		found = append(found, newTrouble(futureHeartbeat, nil,
+			fmt.Sprintf("the heartbeat of relay %s is %s in the future: if it dies, nobody knows until then", legible(r.ID), ageText(r.Ahead)),
+			"set its host's clock right, by NTP, or this host's; the leases that it writes last too long").ofRelay(r.ID))
+	}
+	return found
+}
+
 // leasesLeftBehind are leases of relays that are not coming back to renew them. A
 // silent relay's are told with it.
 func leasesLeftBehind(p picture.Table) (found []trouble) {

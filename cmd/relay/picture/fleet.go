@@ -69,6 +69,9 @@ type Fleet struct {
 type Relay struct {
 	store.RelayRecord
 	State RelayState
+	// Ahead is how far in the future its last heartbeat is; 0 when it is not, or by no more
+	// than clocks may differ.
+	Ahead time.Duration
 	Owned int // buckets that it holds, paused ones too; none of those beyond the bucket count
 }
 
@@ -113,21 +116,24 @@ func ReadFleet(ctx context.Context, table Asker, o Options) (Fleet, error) {
 			break
 		}
 	}
-	f.judge(records, o.LeaseDuration)
+	f.judge(records, o)
 	return f, nil
 }
 
 // judge gives relays and leases their states, by the rules by which relays judge each
 // other.
-func (f *Fleet) judge(records []store.RelayRecord, leaseDuration time.Duration) {
+func (f *Fleet) judge(records []store.RelayRecord, o Options) {
 	now := f.Now()
 	for _, record := range records {
 		relay := Relay{RelayRecord: record, State: Silent}
 		switch {
 		case record.Stopped != 0:
 			relay.State = Stopped
-		case record.LastSeen > now.Add(-leaseDuration):
+		case record.LastSeen > now.Add(-o.LeaseDuration):
 			relay.State = Active
+		}
+		if ahead := record.LastSeen.Sub(now); ahead > o.MaxClockSkew {
+			relay.Ahead = ahead
 		}
 		f.Relays = append(f.Relays, relay)
 	}
