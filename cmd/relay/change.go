@@ -46,6 +46,7 @@ const (
 	outcomeAlready = "already" // it was so before
 	outcomeGone    = "gone"    // there is nothing any more that it could be done to
 	outcomeFailed  = "failed"
+	outcomeUnknown = "unknown" // no answer came, or not for each sending: it may have been done
 	outcomeNotSent = "not sent"
 )
 
@@ -169,11 +170,18 @@ const (
 	firstPause   = 100 * time.Millisecond // doubles
 )
 
-// send carries out one request and says how it ended.
+// send carries out one request and says how it ended. A request fails only when it is
+// certain that nothing was changed by any of its sendings.
 func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (outcome string, err error) {
 	unanswered := false
+	defer func() {
+		if outcome == outcomeFailed && unanswered {
+			outcome, err = outcomeUnknown, fmt.Errorf("it may have been done, for not every answer came: look at it again: %w", err)
+		}
+	}()
 	for attempt, wait := 1, firstPause; ; attempt, wait = attempt+1, 2*wait {
 		reply := client.Do(ctx, r)
+		unanswered = unanswered || reply.Class == store.Ambiguous
 		switch {
 		case reply.Class == store.Done:
 			return settleDone(r, reply, unanswered), nil
@@ -182,7 +190,6 @@ func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (
 		case attempt == sendAttempts, store.Unusable(reply.Err), ctx.Err() != nil:
 			return outcomeFailed, reply.Err
 		}
-		unanswered = unanswered || reply.Class == store.Ambiguous
 		if err := a.pause(ctx, wait); err != nil {
 			return outcomeFailed, err
 		}

@@ -87,9 +87,53 @@ func TestAChangeThatIsNeverAnsweredFails(t *testing.T) {
 	c := newConsole(t)
 	f := &flaky{API: c.table, before: []error{errReset, errReset, errReset, errReset, errReset, errReset}}
 	c.through = func(store.API) store.API { return f }
-	if got := c.run("message", "park", "--table", "orders", "--topic", "t", "--yes"); got.code != exitFailed || f.writes != sendAttempts {
+	got := c.run("message", "park", "--table", "orders", "--topic", "t", "--yes")
+	if got.code != exitFailed || f.writes != sendAttempts || !strings.HasPrefix(got.stdout, "unknown: set aside all of topic t in bucket 0\nnot sent: ") ||
+		!strings.Contains(got.stderr, "it may have been done") {
 		t.Errorf("%+v after %d writes", got, f.writes)
 	}
+}
+
+// What was sent once without an answer may have been done, whatever is said of it later;
+// only what was turned away each time has failed.
+func TestAChangeOfWhichAnAnswerIsMissingIsUnknown(t *testing.T) {
+	for want, before := range map[string][]error{
+		outcomeUnknown: {errReset, errDenied},
+		outcomeFailed:  {errThrottled, errDenied},
+	} {
+		c := newConsole(t)
+		c.through = func(store.API) store.API { return &flaky{API: c.table, before: before} }
+		got := c.run("message", "park", "--table", "orders", "--topic", "t", "--yes", "--output=json")
+		if got.code != exitFailed || !strings.Contains(got.stdout, `"outcome": "`+want+`"`) || !strings.Contains(got.stderr, "check the credentials") {
+			t.Errorf("%s: %+v", want, got)
+		}
+	}
+}
+
+// Whoever interrupts a change does not learn how the request ended that was on its way.
+func TestAnInterruptedChangeIsUnknown(t *testing.T) {
+	c := newConsole(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: io.Discard, pause: pause}
+	api := &interrupted{c.table, interrupt}
+	client := store.NewClient(schema, api, api)
+	err := a.carryOut(ctx, client, change{requests: []store.Request{store.SetAside{Marker: store.Marker{Topic: "t"}}}}, consent{yes: true}, formatText)
+	if !errors.Is(err, context.Canceled) || out.String() != "unknown: set aside all of topic t in bucket 0\n" {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// interrupted is a table whose writes are applied while the caller gives up.
+type interrupted struct {
+	store.API
+	interrupt func()
+}
+
+func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	_, err := i.API.PutItem(ctx, in, o...)
+	i.interrupt()
+	return nil, errors.Join(err, ctx.Err())
 }
 
 // A discard whose answer is lost finds nothing when it is sent again: it was the one.

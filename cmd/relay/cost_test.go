@@ -110,6 +110,21 @@ func TestCostAdvises(t *testing.T) {
 	}
 }
 
+// What a flag has by default, and what its text says it takes, it takes.
+func TestCostTakesItsDefaultsAndBounds(t *testing.T) {
+	run := func(args ...string) string {
+		got := (&console{}).run(append([]string{"cost"}, args...)...)
+		if got.code != exitDone {
+			t.Errorf("%v: %+v", args, got)
+		}
+		return got.stdout
+	}
+	if given, left := run("--rate=0", "--notified=0", "--per-transaction=1"), run(); given != left {
+		t.Errorf("the defaults, given:\n%s\nnot given:\n%s", given, left)
+	}
+	run("--rate=-0", "--notified=1", "--per-transaction=100")
+}
+
 func TestCostRefusesWhatMakesNoSense(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, content string) string {
@@ -120,8 +135,11 @@ func TestCostRefusesWhatMakesNoSense(t *testing.T) {
 		return path
 	}
 	for want, args := range map[string][]string{
-		`--rate "-1": must be a number above 0`:      {"--rate=-1"},
-		`--notified "1.5": must be a number above 0`: {"--notified=1.5"},
+		`--rate "-1": must be a number from 0`:           {"--rate=-1"},
+		`--rate "NaN": must be a number from 0`:          {"--rate=NaN"},
+		`--notified "1.5": must be a number from 0 to 1`: {"--notified=1.5"},
+		`--per-transaction "101"`:                        {"--per-transaction=101"},
+		"PerTransaction 100: its rows would have":        {"--per-transaction=100", "--size=100KB"},
 		"--buckets": {"--buckets=10001"},
 		"MessageBytes 1000000: its row would have":          {"--size=1MB"},
 		"give both, or neither":                             {"--read-price=1"},

@@ -102,7 +102,7 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	case c.repair.wanted:
 		d, err = c.repair.run(ctx, c.app, table, c.bucket)
 	case c.hasBucket:
-		d.Checks, err = table.check(ctx, c.bucket)
+		d.Checks, err = c.checkBucket(ctx, table)
 	default:
 		d.Checks = c.examine(ctx, s, dynamo, table)
 		err = ctx.Err() // the checks of an interrupted examination would only say so
@@ -111,6 +111,17 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 		return advised(err, s)
 	}
 	return c.report(d)
+}
+
+// checkBucket checks the counter of one bucket, within the time that is given.
+func (c *doctor) checkBucket(ctx context.Context, table sequences) ([]checkDocument, error) {
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	checks, err := table.check(limited, c.bucket)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("bucket %d: no answer within %v (--timeout): %w", c.bucket, c.timeout, err)
+	}
+	return checks, err
 }
 
 // report prints the document. A check that failed is an error, so that the exit

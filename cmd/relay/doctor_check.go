@@ -83,6 +83,17 @@ func skipped(id, subject, why string) checkDocument {
 	return checkDocument{ID: id, Status: statusSkipped, Subject: subject, Found: why}
 }
 
+// notLooked are checks whose facts are missing since a service did not give them: skipped,
+// but when time ran out. Then one of them fails in place of all, for nobody knows whether
+// anything is wrong, and more time may tell.
+func notLooked(subject string, fault error, ids ...string) []checkDocument {
+	all := skippedAll(subject, notSeen(fault), ids...)
+	if errors.Is(fault, context.DeadlineExceeded) {
+		all[0].Status, all[0].Advice = statusFailure, "check region, endpoint and network, or give it longer: --timeout"
+	}
+	return all
+}
+
 // skippedAll are the same of several ids.
 func skippedAll(subject, why string, ids ...string) []checkDocument {
 	var all []checkDocument

@@ -33,7 +33,7 @@ func (f *fleetChecks) subject() string { return "table " + f.settings.Relay.Tabl
 
 func (f *fleetChecks) judge() []checkDocument {
 	if f.fault != nil {
-		return skippedAll(f.subject(), notSeen(f.fault), checkCoordination, checkClock, checkRelayClocks, checkRelays, checkSilent,
+		return notLooked(f.subject(), f.fault, checkCoordination, checkClock, checkRelayClocks, checkRelays, checkSilent,
 			checkForeign, checkModes, checkDurations, checkLeases, checkPauses)
 	}
 	found := []checkDocument{f.readable(), f.clock(), f.relayClocks(), f.anybody(), f.silent(), f.foreign(), f.modes(), f.durations()}

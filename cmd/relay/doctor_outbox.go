@@ -207,7 +207,7 @@ func (o *outboxChecks) topics() []topicUse {
 
 func (o *outboxChecks) judge() []checkDocument {
 	if o.fault != nil {
-		return skippedAll(bucketsCounted(o.settings), notSeen(o.fault), checkBucketCount, checkRows, checkBacklog, checkParked, checkSequence)
+		return notLooked(bucketsCounted(o.settings), o.fault, checkBucketCount, checkRows, checkBacklog, checkParked, checkSequence)
 	}
 	found := append(o.stamps(), o.rows()...)
 	if len(o.beyond) > 0 {

@@ -292,3 +292,28 @@ func TestDoctorOfABucketWithoutATable(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// unanswering is a table whose queries have no answer before the caller's time is over.
+type unanswering struct{ store.API }
+
+func (unanswering) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Doctor that could not look in time does not say that all is well, and ends in time.
+func TestDoctorWithoutAnAnswerInTimeFails(t *testing.T) {
+	c := newConsole(t)
+	c.through = func(api store.API) store.API { return unanswering{api} }
+	e := c.examine(t, "--timeout=20ms")
+	if e.code != exitFailed || e.OK {
+		t.Errorf("%+v", e)
+	}
+	for _, id := range []string{checkCoordination, checkBucketCount} {
+		e.wants(t, id, statusFailure, "no answer in time")
+	}
+	got := c.run("doctor", "--table", "orders", "--bucket=1", "--timeout=20ms")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "bucket 1: no answer within 20ms (--timeout)") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -75,6 +76,9 @@ func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
+	if err := checkNote("reason", c.reason); err != nil {
+		return err
+	}
 	if c.ofTopic {
 		if err := checkTopic(c.topic); err != nil {
 			return err
@@ -93,8 +97,8 @@ func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
 
 // checkTopic refuses a topic that no marker can stand for.
 func checkTopic(topic string) error {
-	if strings.TrimSpace(topic) == "" || len(topic) > maxTopicBytes {
-		return usageErrorf("--topic %q: must not be blank, and have %d bytes at most", topic, maxTopicBytes)
+	if strings.TrimSpace(topic) == "" || len(topic) > maxTopicBytes || !utf8.ValidString(topic) {
+		return usageErrorf("--topic %q: must not be blank, be UTF-8, and have %d bytes at most", topic, maxTopicBytes)
 	}
 	return nil
 }

@@ -365,7 +365,7 @@ func TestBadUsageOfWhatIsSetAside(t *testing.T) {
 		"message park --bucket 1 --sequence 1 --topic t":        "--bucket: give --bucket and --sequence of a row, or --topic",
 		"message park --bucket 1 --topic t":                     "--bucket: give --bucket and --sequence of a row, or --topic",
 		"message park --table orders --bucket 8 --sequence 1":   "--bucket 8: the outbox has the buckets 0 to 7",
-		"message park --table orders --topic " + longTopic:      "must not be blank, and have 1020 bytes at most",
+		"message park --table orders --topic " + longTopic:      "must not be blank, be UTF-8, and have 1020 bytes at most",
 		"message park --bucket 1 --sequence 1 and --reason why": `"and": takes no such argument`,
 	} {
 		got := c.run(strings.Fields(line)...)

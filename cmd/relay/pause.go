@@ -81,8 +81,8 @@ type pauseBuckets struct {
 	output  format
 }
 
-// maxNote is how many characters who and why may have: every relay reads them in every
-// round, with the lease that they stand on.
+// maxNote is how many characters who and why may have: relays read them again and again,
+// with the lease or the marker that they stand on.
 const maxNote = 200
 
 func newPause(a *app) *cobra.Command {
@@ -143,9 +143,18 @@ func (c *pauseBuckets) checkNotes(s *settings.Settings) error {
 		return err
 	}
 	for _, note := range []struct{ flag, text string }{{"reason", c.reason}, {"by", c.by}} {
-		if strings.TrimSpace(note.text) == "" || utf8.RuneCountInString(note.text) > maxNote || legible(note.text) != note.text {
-			return usageErrorf("--%s %q: must not be blank, have %d characters at most, and all of them printable", note.flag, note.text, maxNote)
+		if err := checkNote(note.flag, note.text); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkNote refuses what must not stand in the table as who or why: it is shown by every
+// command, log and page.
+func checkNote(flag, text string) error {
+	if strings.TrimSpace(text) == "" || utf8.RuneCountInString(text) > maxNote || legible(text) != text {
+		return usageErrorf("--%s %q: must not be blank, have %d characters at most, and all of them printable", flag, text, maxNote)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // This file puts numbers, buckets, durations and texts of others into words.
@@ -117,7 +118,7 @@ func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', 1,
 // legible is a text of the table as a terminal may show it: quoted when something in it
 // would not be seen, or would be obeyed.
 func legible(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
 	}
 	return text

@@ -30,7 +30,8 @@ type Workload struct {
 	Rate float64 // messages a second, all buckets together; 0: none
 	// MessageBytes is the size of a message's topic, key, value and encoded headers.
 	MessageBytes int
-	// PerTransaction is how many messages of one bucket are committed together; 0: 1.
+	// PerTransaction is how many messages of one bucket are committed together, 1 to
+	// outbox.MaxCallItems; 0: 1.
 	PerTransaction float64
 	// Notified is the share of the commits, 0 to 1, of which the owner of the bucket is
 	// told at once: those of writers that have it in their process (Relay.Notify).
@@ -71,11 +72,13 @@ func (w Workload) Validate() error {
 	fault(w.BatchSize < 1, "BatchSize %d: must be 1 or more", w.BatchSize)
 	fault(w.MaxBatchBytes < 1, "MaxBatchBytes %d: must be 1 or more", w.MaxBatchBytes)
 	fault(!(w.Rate >= 0), "Rate %v: must not be negative", w.Rate)
-	fault(!(w.PerTransaction >= 1), "PerTransaction %v: must be 1 or more", w.PerTransaction)
+	fault(!(w.PerTransaction >= 1 && w.PerTransaction <= outbox.MaxCallItems), "PerTransaction %v: must be from 1 to %d", w.PerTransaction, outbox.MaxCallItems)
 	fault(!(w.Notified >= 0 && w.Notified <= 1), "Notified %v: must be from 0 to 1", w.Notified)
 	fault(w.Shares != nil && len(w.Shares) != w.Schema.BucketCount, "Shares: %d, must be one for each of %d buckets", len(w.Shares), w.Schema.BucketCount)
 	if row := w.rowBytes(); row > outbox.MaxItemBytes {
 		fault(true, "MessageBytes %d: its row would have %d bytes, must have %d at most", w.MessageBytes, row, outbox.MaxItemBytes)
+	} else if all := w.PerTransaction * float64(row); all > outbox.MaxCallBytes {
+		fault(true, "PerTransaction %v: its rows would have %.0f bytes together, must have %d at most", w.PerTransaction, all, outbox.MaxCallBytes)
 	}
 	return errors.Join(faults...)
 }

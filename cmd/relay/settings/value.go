@@ -122,12 +122,23 @@ func ParseSequence(text string) (int64, error) {
 
 // Number fills a positive number, whole or not, up to a limit.
 func Number(field *float64, most float64) Value {
+	return number(field, fmt.Sprintf("must be a number above 0, at most %v", most),
+		func(n float64) bool { return n > 0 && n <= most })
+}
+
+// NumberFromZero fills a number, whole or not, from 0 to a limit.
+func NumberFromZero(field *float64, most float64) Value {
+	return number(field, fmt.Sprintf("must be a number from 0 to %v", most),
+		func(n float64) bool { return n >= 0 && n <= most })
+}
+
+func number(field *float64, fault string, fits func(float64) bool) Value {
 	return parsed[float64]{field, "number", func(text string) (float64, error) {
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(n > 0 && n <= most) {
-			return 0, fmt.Errorf("must be a number above 0, at most %v", most)
+		if err != nil || !fits(n) {
+			return 0, errors.New(fault)
 		}
-		return n, nil
+		return math.Abs(n), nil // no negative zero
 	}, func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }}
 }
 
