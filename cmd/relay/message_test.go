@@ -289,3 +289,14 @@ func TestColourOnlyOnATerminal(t *testing.T) {
 		t.Error("text that is no terminal's is coloured")
 	}
 }
+
+func TestTheEnvironmentCallsOffColours(t *testing.T) {
+	for entry, want := range map[string]bool{
+		"NO_COLOR=1": true, "NO_COLOR=0": true, "TERM=dumb": true,
+		"NO_COLOR=": false, "TERM=xterm": false, "TERM=": false, "MY_TERM=dumb": false,
+	} {
+		if got := (&app{environ: []string{entry}}).colourless(); got != want {
+			t.Errorf("with %s, colours are called off: %v, want %v", entry, got, want)
+		}
+	}
+}

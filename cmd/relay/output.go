@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -66,15 +67,17 @@ func textOrNull(text string) *string {
 // seconds is a duration in JSON: to the millisecond.
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// coloured tells whether text on w may be coloured: only on a terminal, and
-// never with NO_COLOR, whatever its value unless empty.
-func (a *app) coloured(w io.Writer) bool {
-	for _, entry := range a.environ {
-		if value, found := strings.CutPrefix(entry, "NO_COLOR="); found && value != "" {
-			return false
-		}
-	}
-	return isTerminal(w)
+// coloured tells whether text on w may be coloured: only on a terminal that the
+// environment does not call off colours for.
+func (a *app) coloured(w io.Writer) bool { return isTerminal(w) && !a.colourless() }
+
+// colourless tells whether the environment wants no colours: NO_COLOR has a value,
+// whichever, or TERM is dumb, a terminal that would print the codes.
+func (a *app) colourless() bool {
+	return slices.ContainsFunc(a.environ, func(entry string) bool {
+		value, found := strings.CutPrefix(entry, "NO_COLOR=")
+		return found && value != "" || entry == "TERM=dumb"
+	})
 }
 
 // results is where a command prints to. It remembers the first fault, so that a
