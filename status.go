@@ -60,6 +60,8 @@ type BucketStatus struct {
 	Pending      int       // messages that wait, by the last sample; -1 unless this relay samples
 	LastError    string    // why it is blocked, withheld, or not acknowledged; empty when it is not
 	Paused       *Pause    // by an operator; nil when it is not
+	// PausedTopics are those that an operator has paused, ascending; nobody changes it.
+	PausedTopics []event.PausedTopic
 }
 
 // Pause is an operator's pause of a bucket.
@@ -148,6 +150,10 @@ func (s *status) Observe(e event.Envelope) {
 		s.bucket(v.Bucket).LastError = ""
 	case event.BucketPaused:
 		s.bucket(v.Bucket).Paused = &Pause{Until: v.Until, By: v.By, Reason: v.Reason}
+	case event.TopicsPaused:
+		s.bucket(v.Bucket).PausedTopics = v.Topics
+	case event.TopicsResumed:
+		s.bucket(v.Bucket).PausedTopics = nil
 	case event.BucketBlocked:
 		s.bucket(v.Bucket).LastError = v.Reason
 	case event.BucketWithheld:

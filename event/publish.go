@@ -130,6 +130,24 @@ type MarkersRead struct {
 	Topics int
 }
 
+// TopicsPaused: which topics an operator has paused, as the bucket's owner knows of it:
+// when the first is, and when there are others, or their pauses have changed.
+type TopicsPaused struct {
+	Bucket int
+	Topics []PausedTopic // all of them, ascending; shared: nobody changes it
+}
+
+// PausedTopic is an operator's pause of one topic.
+type PausedTopic struct {
+	Topic  string
+	Until  time.Time // zero: until it is resumed
+	By     string    // who, as they said
+	Reason string
+}
+
+// TopicsResumed: none of the bucket's topics is paused any more.
+type TopicsResumed struct{ Bucket int }
+
 // KeyRetried: all rows of a key that were set aside are delivered, in order, and
 // newer ones pass.
 type KeyRetried struct {
@@ -236,6 +254,8 @@ func (RecordParked) EventName() string       { return "record.parked" }
 func (RowsMoved) EventName() string          { return "rows.moved" }
 func (MoveFailed) EventName() string         { return "move.failed" }
 func (MarkersRead) EventName() string        { return "markers.read" }
+func (TopicsPaused) EventName() string       { return "topics.paused" }
+func (TopicsResumed) EventName() string      { return "topics.resumed" }
 func (KeyRetried) EventName() string         { return "key.retried" }
 func (RetryRejected) EventName() string      { return "retry.rejected" }
 func (KeyCleared) EventName() string         { return "key.cleared" }

@@ -38,6 +38,18 @@ func asideLines() []line {
 				f.number("keys", e.Keys)
 				f.number("topics", e.Topics)
 			}),
+		on(zerolog.WarnLevel, "Topics are paused by an operator: their messages are set aside.",
+			func(f facts, e event.TopicsPaused) {
+				f.bucket(e.Bucket)
+				paused := make([]string, len(e.Topics))
+				for i, t := range e.Topics {
+					p := Pause{Until: Moment(t.Until), By: t.By, Reason: t.Reason}
+					paused[i] = t.Topic + ": " + p.text()
+				}
+				f.Strs("paused", paused)
+			}),
+		on(zerolog.DebugLevel, "No topic of the bucket is paused any more.",
+			func(f facts, e event.TopicsResumed) { f.bucket(e.Bucket) }),
 		on(zerolog.InfoLevel, "A key's rows that were set aside are delivered.",
 			func(f facts, e event.KeyRetried) { f.key(e.Bucket, e.KeyID, e.Topic) }),
 		on(zerolog.ErrorLevel, "A record is rejected again: its key stays set aside.",

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"fmt"
+	"hash/fnv"
 	"reflect"
 
 	"github.com/bucketbrigade/relay/event"
@@ -69,6 +71,10 @@ func faultTable() []fault {
 		{begins(func(e event.BucketPaused) subject { return subject{bucket: e.Bucket} }), andTenure(
 			byBucketResumed(),
 		)},
+		{begins(func(e event.TopicsPaused) subject { return subject{bucket: e.Bucket} }).
+			ofRow(func(e event.Event) int64 { return digestOf(e.(event.TopicsPaused)) }), andTenure(
+			endedBy(func(e event.TopicsResumed) subject { return subject{bucket: e.Bucket} }),
+		)},
 		{begins(func(e event.BucketBlocked) subject { return subject{bucket: e.Bucket} }).
 			ofRow(func(e event.Event) int64 { return e.(event.BucketBlocked).Sequence }), andTenure(
 			endedBy(func(e event.BucketUnblocked) subject { return subject{bucket: e.Bucket} }),
@@ -107,6 +113,14 @@ func faultTable() []fault {
 		{begins[event.ProducerFailed](ofRelay), nil},
 		{begins[event.ProducerRetired](ofRelay), nil},
 	}
+}
+
+// digestOf tells which topics are paused, and how: one more is not held back for the
+// sake of those that people know of.
+func digestOf(e event.TopicsPaused) int64 {
+	sum := fnv.New64a()
+	_, _ = fmt.Fprint(sum, e.Topics) // a hash takes all that is written
+	return int64(sum.Sum64())
 }
 
 // isOver tells the last event of a relay: nothing of it lasts beyond.

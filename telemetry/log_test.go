@@ -114,6 +114,8 @@ func publishSamples() []event.Event {
 		event.RowsMoved{Bucket: 3, Rows: 40, Last: 812},
 		event.MoveFailed{Bucket: 3, Request: "move", Refusal: "marker", Err: errRefused},
 		event.MarkersRead{Bucket: 3, Keys: 2, Topics: 1},
+		event.TopicsPaused{Bucket: 3, Topics: []event.PausedTopic{{Topic: "orders", By: "ann", Reason: "upgrade"}}},
+		event.TopicsResumed{Bucket: 3},
 		event.KeyRetried{Bucket: 3, KeyID: "9d0f", Topic: "orders"},
 		event.RetryRejected{Bucket: 3, KeyID: "9d0f", Topic: "orders", Sequence: 10, Reason: "MSG_SIZE_TOO_LARGE: limit 2000"},
 		event.KeyCleared{Bucket: 3, KeyID: "9d0f", Topic: "orders"},

@@ -85,6 +85,7 @@ type view struct {
 	Troubles []trouble
 	Fleet    *fleetView
 	States   []stateCount
+	Topics   []string // that are paused, each with its pause
 	Buckets  []bucketRow
 	Hidden   int
 	Settings []struct{ Name, Value string }
@@ -119,6 +120,7 @@ func newView(s Status, now time.Time) view {
 		v.Chart = newChart(nil)
 	}
 	v.States = countStates(s.Buckets)
+	v.Topics = pausedTopics(s.Buckets)
 	v.Buckets, v.Hidden = bucketRows(s.Buckets, now)
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
 		v.Settings = append(v.Settings, struct{ Name, Value string }{name, s.Settings[name]})
@@ -227,6 +229,18 @@ func bucketRows(buckets []BucketStatus, now time.Time) (rows []bucketRow, hidden
 		return rows, 0
 	}
 	return rows[:pageRows], hidden
+}
+
+// pausedTopics has a line for each topic that is paused, however many buckets say so: a
+// second one only where they tell of another pause.
+func pausedTopics(buckets []BucketStatus) (lines []string) {
+	for _, b := range buckets {
+		for _, t := range b.PausedTopics {
+			lines = append(lines, t.Topic+": "+t.text())
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }
 
 // text is who has paused, until when and why.

@@ -55,6 +55,23 @@ func TestThePageIsEscaped(t *testing.T) {
 	}
 }
 
+// A paused topic has one line, however many buckets tell of it, and is in /status.
+func TestThePageSaysWhichTopicsArePaused(t *testing.T) {
+	paused := []telemetry.TopicPause{{Topic: "orders", Pause: telemetry.Pause{By: "ann@desk", Reason: "upgrade"}}}
+	s := serve(t, telemetry.AdminOptions{Status: func() telemetry.Status {
+		status := statusNow()
+		status.Buckets = []telemetry.BucketStatus{{Bucket: 1, State: "owned", PausedTopics: paused}, {Bucket: 2, State: "owned", PausedTopics: paused}}
+		return status
+	}})
+	line := "topic orders: paused until it is resumed, by ann@desk: upgrade"
+	if n := strings.Count(s.want(http.StatusOK, "GET", "/").body, line); n != 1 {
+		t.Errorf("%q is there %d times", line, n)
+	}
+	if body := s.want(http.StatusOK, "GET", "/status").body; strings.Count(body, `"topic": "orders"`) != 2 {
+		t.Errorf("/status is %s", body)
+	}
+}
+
 // Whoever looks at a paused bucket sees by whom, until when and why, in /status too.
 func TestThePageSaysWhoHasPaused(t *testing.T) {
 	s := serve(t, telemetry.AdminOptions{Status: func() telemetry.Status {

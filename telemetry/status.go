@@ -69,9 +69,18 @@ type BucketStatus struct {
 	Pending   *int   `json:"pending"`
 	LastError string `json:"lastError"` // empty when there is none
 	Paused    *Pause `json:"paused"`    // by an operator; nil when it is not
+	// PausedTopics are those that an operator has paused, as this bucket's owner knows
+	// of it; ascending, nil without any.
+	PausedTopics []TopicPause `json:"pausedTopics,omitempty"`
 }
 
-// Pause is an operator's pause of a bucket.
+// TopicPause is an operator's pause of a topic.
+type TopicPause struct {
+	Topic string `json:"topic"`
+	Pause
+}
+
+// Pause is an operator's pause of a bucket, or of a topic.
 type Pause struct {
 	Until  *time.Time `json:"until"` // nil: until it is resumed
 	By     string     `json:"by"`

@@ -90,6 +90,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 	}
 	c.lookAgain()
 	c.parked.endPauses(c.now.Ticks())
+	c.sayPausedTopics()
 	switch m := message.(type) {
 	case Claim:
 		c.lease.read = m.Lease

@@ -30,6 +30,8 @@ type parked struct {
 
 	keys   []parkedKey   // Invariant: ascending by KeyID
 	topics []parkedTopic // Invariant: ascending by Topic
+	// said is what the log and the status were told last of the topics that are paused.
+	said []event.PausedTopic
 
 	// headTurn: the bucket's head is next, else a retry. They take turns, so that
 	// neither waits for the end of the other.
@@ -77,6 +79,35 @@ func (p *parked) endPauses(now store.Ticks) {
 	}
 }
 
+// paused are the topics whose pause goes on.
+func (p *parked) paused() (topics []event.PausedTopic) {
+	for _, t := range p.topics {
+		if t.PausedUntil == 0 || t.retried() {
+			continue
+		}
+		paused := event.PausedTopic{Topic: t.Topic, By: t.PausedBy, Reason: t.Reason}
+		if t.PausedUntil < store.NoEnd {
+			paused.Until = t.PausedUntil.Time()
+		}
+		topics = append(topics, paused)
+	}
+	return topics
+}
+
+// sayPausedTopics tells which topics are paused, when that is not what was told last.
+func (c *core) sayPausedTopics() {
+	paused := c.parked.paused()
+	if slices.Equal(paused, c.parked.said) {
+		return
+	}
+	c.parked.said = paused
+	if len(paused) == 0 {
+		c.emit(event.TopicsResumed{Bucket: c.cfg.Bucket})
+		return
+	}
+	c.emit(event.TopicsPaused{Bucket: c.cfg.Bucket, Topics: paused})
+}
+
 // attention is what the round's read shows of the bell.
 func (c *core) attention() store.Ticks {
 	if c.lease.read == nil {
@@ -120,6 +151,7 @@ func (c *core) markersRead(m actors.Replied) {
 		return
 	}
 	c.parked.take()
+	c.sayPausedTopics()
 	if c.blocked.marker {
 		c.unblock()
 	}

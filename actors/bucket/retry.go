@@ -117,6 +117,7 @@ func (c *core) cleared(m store.Marker) {
 		c.emit(event.KeyCleared{Bucket: c.cfg.Bucket, KeyID: m.KeyID, Topic: m.Topic})
 	}
 	c.parked.remove(m)
+	c.sayPausedTopics()
 }
 
 // endRetry ends a batch that was about a key. The head is next.

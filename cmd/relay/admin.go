@@ -198,6 +198,10 @@ func statusOf(s relay.Status, effective []settings.Shown) telemetry.Status {
 		if b.Paused != nil {
 			bucket.Paused = &telemetry.Pause{Until: telemetry.Moment(b.Paused.Until), By: b.Paused.By, Reason: b.Paused.Reason}
 		}
+		for _, t := range b.PausedTopics {
+			bucket.PausedTopics = append(bucket.PausedTopics, telemetry.TopicPause{
+				Topic: t.Topic, Pause: telemetry.Pause{Until: telemetry.Moment(t.Until), By: t.By, Reason: t.Reason}})
+		}
 		if b.Pending >= 0 {
 			bucket.Pending = &b.Pending
 		}
