@@ -72,7 +72,7 @@ func parking() []mutant {
 			edits: in(parkingGo, "	condition, names, values := unchanged(r.Marker)\n	set :=", "	condition, names, values := unchanged(r.Marker)\n	condition = condition + \" OR NOT (\" + condition + \")\"\n	set :="),
 		},
 		{
-			name: "a tenure does not read the markers", breaks: "what is set aside is known before the first fetch", caught: by("I-39", "I-4"),
+			name: "a tenure does not read the markers", breaks: "what is set aside is known before the first fetch", caught: by("I-39", "I-4", "I-9"),
 			edits: in(coreFile, "expected: 1, lastBatch: uint64(cfg.Claim) << 32}", "expected: 1, lastBatch: uint64(cfg.Claim) << 32, parked: parked{known: true}}"),
 		},
 		{
