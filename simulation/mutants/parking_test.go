@@ -176,7 +176,7 @@ func parking() []mutant {
 		},
 		{
 			name: "the first rejection is the last", breaks: "a row is tried as often as its policy says", caught: by("I-45"),
-			edits: in(condemnedGo, "c.condemned.attempts >= c.cfg.PoisonAfter", "c.condemned.attempts >= 1"),
+			edits: in(condemnedGo, "c.condemned.attempts < c.cfg.PoisonAfter", "c.condemned.attempts < 1"),
 		},
 		{
 			name: "rejections of another row count", breaks: "rejections are counted for each row", caught: by("I-45"),
