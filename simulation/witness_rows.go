@@ -18,6 +18,7 @@ type drain struct {
 	tenure   int64
 	baseline int64   // behind what the tenure has removed, or set aside
 	rows     []int64 // that the batch has read, ascending
+	later    int64   // rows behind this one came with later pages than the first
 	front    int     // so many of them are gone
 	gone     map[int64]bool
 	token    string // of the last transaction that was sent
@@ -34,6 +35,7 @@ type drain struct {
 	clock   uint64
 	batch   uint64 // the last one that was looked at, and how far
 	solid   int64
+	anew    bool // solid counts from the bucket's first number
 }
 
 // probed is one gap that was empty.
@@ -58,6 +60,9 @@ func (d *drain) pageFetched(r store.Fetch, page store.Fetched) {
 	for _, row := range page.Rows {
 		d.fetched[row.Sequence] = at
 		d.rows = append(d.rows, row.Sequence)
+		if r.After == 0 {
+			d.later = row.Sequence
+		}
 	}
 }
 
@@ -105,13 +110,15 @@ func (d *drain) leave(sequences []int64) {
 // tenure cannot know that it is empty; 0: there is none. Known are what the
 // tenure removed, what it fetched, and what a probe found empty that was sent
 // after the fetch that returned the row. A row before what was removed has
-// committed late: whatever was known before is probed anew.
+// committed late: whatever was known before is probed anew. So it is for a row of
+// a later page, which was not read from the head: what has committed late since the
+// first page was read shows in neither.
 func (d *drain) gapBefore(t publisher.Token) int64 {
 	if d.batch != t.Batch || t.Sequence < d.solid {
-		d.batch, d.solid = t.Batch, d.baseline
-		if t.Sequence < d.baseline {
-			d.solid = 1
-		}
+		d.batch, d.solid, d.anew = t.Batch, d.baseline, false
+	}
+	if (t.Sequence < d.baseline || t.Sequence > d.later) && !d.anew {
+		d.solid, d.anew = 1, true
 	}
 	read := d.fetched[t.Sequence]
 	for d.solid < t.Sequence {
