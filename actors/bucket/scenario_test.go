@@ -28,7 +28,8 @@ import (
 // A request waits until a line ends it: "fetch answered" carries it out on the
 // table and hands the reply back; "keep unanswered" carries it out and says that
 // nobody knows; "keep lost" only says so; "fetch throttled" says that it was
-// certainly not carried out, and so does "keep conflicted", for a transaction's sake.
+// certainly not carried out, and so does "keep conflicted", for a transaction's sake; "move
+// mismatched" that its token is another transaction's, which nobody understands.
 // "lands keep" carries a lost one out, late. The oldest request of that name is meant.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
