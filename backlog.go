@@ -34,12 +34,12 @@ type sampler struct {
 	cfg     Config
 	runtime *live // set when it runs
 	samples atomic.Bool
-	changed chan struct{} // holds at most one token: samples has changed
-	last    []int         // what was counted last, by bucket; only for run
+	changed chan struct{}  // holds at most one token: samples has changed
+	last    []bucketSample // the sample before, by bucket; only for run
 }
 
 func newSampler(cfg Config) *sampler {
-	return &sampler{cfg: cfg, changed: make(chan struct{}, 1)}
+	return &sampler{cfg: cfg, changed: make(chan struct{}, 1), last: make([]bucketSample, cfg.BucketCount)}
 }
 
 // Observe implements event.Observer.
@@ -94,9 +94,22 @@ func (s *sampler) run(ctx context.Context, runtime *live) {
 // bucketSample is what was found of one bucket.
 type bucketSample struct {
 	head                store.HeadRead
-	pending, keys, rows int
-	counted             bool // to its end, or to the limit
-	limited             bool // there may be more messages than were counted
+	pending, keys, rows tally
+}
+
+// tally is a count of items.
+type tally struct {
+	items int
+	ended bool // counted to the end, or to the limit
+	more  bool // there may be more than were counted
+}
+
+// or is the count, or what stands in for it where it did not come to its end.
+func (t tally) or(last tally) tally {
+	if !t.ended {
+		t.items = max(t.items, last.items)
+	}
+	return t
 }
 
 // sample reads the head of each bucket first, which is cheap and tells the age, and
@@ -128,45 +141,47 @@ func (s *sampler) sample(ctx context.Context) (event.BacklogSampled, error) {
 	now := s.runtime.Now()
 	sampled := s.summed(buckets, now.Time())
 	sampled.Took = now.Mono - began.Mono
-	s.last = sampled.Pending
+	s.last = buckets
 	return sampled, nil
 }
 
-// count counts what waits in one bucket and what is set aside.
+// count counts what waits in one bucket and what is set aside. Rows without their key's
+// marker, which somebody has deleted, are not looked for: that would cost a read of every
+// bucket.
 func (s *sampler) count(b int, into *bucketSample, ask asking) (err error) {
-	into.counted = !into.head.Waiting
 	if into.head.Waiting {
-		into.pending, into.limited, err = s.pages(store.Count{Bucket: b, Of: store.Pending}, ask)
-		if into.counted = err == nil; err != nil {
+		if into.pending, err = s.pages(store.Count{Bucket: b, Of: store.Pending}, ask); err != nil {
 			return err
 		}
 	}
-	if into.keys, _, err = s.pages(store.Count{Bucket: b, Of: store.ParkedKeys}, ask); err != nil || into.keys == 0 {
-		return err // a row is set aside only under its key's marker
+	if into.keys, err = s.pages(store.Count{Bucket: b, Of: store.ParkedKeys}, ask); err != nil {
+		return err
 	}
-	into.rows, _, err = s.pages(store.Count{Bucket: b, Of: store.ParkedRows}, ask)
+	if into.keys.items == 0 {
+		into.rows.ended = true
+		return nil
+	}
+	into.rows, err = s.pages(store.Count{Bucket: b, Of: store.ParkedRows}, ask)
 	return err
 }
 
 // asking is one round trip, unless the sample's time is over.
 type asking func(store.Request) (any, error)
 
-// pages counts page by page, up to PendingCountLimit. More tells that it did not
-// reach the end.
-func (s *sampler) pages(r store.Count, ask asking) (items int, more bool, err error) {
+// pages counts page by page, up to PendingCountLimit.
+func (s *sampler) pages(r store.Count, ask asking) (tally, error) {
+	var t tally
 	for {
-		r.Limit = s.cfg.PendingCountLimit - items
+		r.Limit = s.cfg.PendingCountLimit - t.items
 		result, err := ask(r)
 		if err != nil {
-			return items, true, err
+			return t, err
 		}
 		page := result.(store.ItemsCounted)
-		items += page.Items
-		switch {
-		case page.Next == "":
-			return items, false, nil
-		case items >= s.cfg.PendingCountLimit:
-			return items, true, nil
+		t.items += page.Items
+		if page.Next == "" || t.items >= s.cfg.PendingCountLimit {
+			t.ended, t.more = true, page.Next != ""
+			return t, nil
 		}
 		r.After = page.Next
 	}
@@ -197,29 +212,28 @@ func (s *sampler) each(ctx context.Context, do func(bucket int) error) error {
 	return ctx.Err()
 }
 
-// summed adds the buckets up.
+// summed adds the buckets up, each with what stands in for what was not counted.
 func (s *sampler) summed(buckets []bucketSample, now time.Time) event.BacklogSampled {
 	sampled := event.BacklogSampled{Pending: make([]int, len(buckets))}
-	for b, bucket := range buckets {
-		if bucket.head.Waiting && !bucket.counted {
-			bucket.limited = true
-			if s.last != nil {
-				bucket.pending = max(bucket.pending, s.last[b])
+	for b := range buckets {
+		bucket := &buckets[b]
+		bucket.pending = bucket.pending.or(s.last[b].pending)
+		bucket.keys, bucket.rows = bucket.keys.or(s.last[b].keys), bucket.rows.or(s.last[b].rows)
+		if bucket.head.Waiting {
+			bucket.pending.items = max(bucket.pending.items, 1) // it was there a moment ago
+			if !bucket.pending.ended || bucket.pending.more {
+				sampled.Limited++
 			}
+		} else {
+			bucket.pending = tally{ended: true}
 		}
-		if bucket.head.Waiting { // it was there a moment ago
-			bucket.pending = max(bucket.pending, 1)
-		}
-		sampled.Pending[b] = bucket.pending
-		sampled.Messages += bucket.pending
-		if bucket.limited {
-			sampled.Limited++
-		}
+		sampled.Pending[b] = bucket.pending.items
+		sampled.Messages += bucket.pending.items
 		if bucket.head.Created > 0 {
 			sampled.Oldest = max(sampled.Oldest, now.Sub(bucket.head.Created.Time()))
 		}
-		sampled.ParkedKeys += bucket.keys
-		sampled.ParkedRows += bucket.rows
+		sampled.ParkedKeys += bucket.keys.items
+		sampled.ParkedRows += bucket.rows.items
 	}
 	return sampled
 }

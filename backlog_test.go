@@ -15,6 +15,7 @@ import (
 	"github.com/bucketbrigade/relay/event"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
+	"github.com/bucketbrigade/relay/store/memtable"
 )
 
 // sampling is a configuration that samples the backlog, and what it samples.
@@ -79,29 +80,35 @@ func TestBacklogIsSampled(t *testing.T) {
 	})
 }
 
+// putAside sets two rows of one key aside in bucket 3.
+func putAside(t *testing.T, db *memtable.DB) {
+	t.Helper()
+	message := outbox.NewMessage("orders", []byte("k"), nil)
+	id := outbox.ParkedKeyID(&message)
+	marker := schema.Key(schema.ParkedKey(3), outbox.ParkedKeySortKey(id))
+	marker[outbox.AttrTopic] = &types.AttributeValueMemberS{Value: "orders"}
+	marker[outbox.AttrReason] = &types.AttributeValueMemberS{Value: "too large"}
+	marker[outbox.AttrParkedAtUtc] = &types.AttributeValueMemberN{Value: "639000000000000000"}
+	items := []map[string]types.AttributeValue{marker}
+	for sequence := range int64(2) {
+		row := schema.EncodeMessage(message, 3, sequence+1)
+		for name, value := range schema.Key(schema.ParkedKey(3), outbox.ParkedRowSortKey(id, sequence+1)) {
+			row[name] = value
+		}
+		items = append(items, row)
+	}
+	for _, item := range items {
+		if _, err := db.PutItem(t.Context(), &sdk.PutItemInput{TableName: &schema.Table, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What is set aside is counted by key and row.
 func TestBacklogHasWhatIsSetAside(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		db := newTable(t)
-		message := outbox.NewMessage("orders", []byte("k"), nil)
-		id := outbox.ParkedKeyID(&message)
-		marker := schema.Key(schema.ParkedKey(3), outbox.ParkedKeySortKey(id))
-		marker[outbox.AttrTopic] = &types.AttributeValueMemberS{Value: "orders"}
-		marker[outbox.AttrReason] = &types.AttributeValueMemberS{Value: "too large"}
-		marker[outbox.AttrParkedAtUtc] = &types.AttributeValueMemberN{Value: "639000000000000000"}
-		items := []map[string]types.AttributeValue{marker}
-		for sequence := range int64(2) {
-			row := schema.EncodeMessage(message, 3, sequence+1)
-			for name, value := range schema.Key(schema.ParkedKey(3), outbox.ParkedRowSortKey(id, sequence+1)) {
-				row[name] = value
-			}
-			items = append(items, row)
-		}
-		for _, item := range items {
-			if _, err := db.PutItem(t.Context(), &sdk.PutItemInput{TableName: &schema.Table, Item: item}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		putAside(t, db)
 		cfg, sampled, _ := sampling(db, newBroker(), "A")
 		r := run(t, cfg)
 		if got := receive(t, sampled); got.ParkedKeys != 1 || got.ParkedRows != 2 || got.Messages != 0 {
@@ -210,6 +217,7 @@ func TestBacklogOfAFailingTable(t *testing.T) {
 	refusing := func(context.Context) error { return &types.ProvisionedThroughputExceededException{} }
 	inBubble(t, func(t *testing.T) {
 		db, b := newTable(t), newBroker()
+		putAside(t, db)
 		lane := &queries{API: db}
 		cfg, sampled, unknown := sampling(lane, b, "A")
 		cfg.Coordination = db
@@ -226,6 +234,8 @@ func TestBacklogOfAFailingTable(t *testing.T) {
 			lane.counts.Store(&how)
 			if got := latest(t, sampled); got.Messages != 3 || got.Limited != 1 || got.Oldest == 0 || got.Took > 11*time.Second {
 				t.Errorf("%s counts: %+v", name, got)
+			} else if got.ParkedKeys != 1 || got.ParkedRows != 2 {
+				t.Errorf("%s counts: what is set aside is forgotten: %+v", name, got)
 			}
 			lane.counts.Store(nil)
 			if got := latest(t, sampled); got.Messages != 3 || got.Limited != 0 {

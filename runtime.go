@@ -153,10 +153,12 @@ func (l *live) note(replied actors.Replied) {
 		Took:     replied.Received.Mono - replied.Sent.Mono,
 		Capacity: replied.Reply.Capacity,
 	})
+	// Told under the lock: of two requests that end at once, one that has failed and one
+	// that shows that the table answers again, the observers hear in the order in which
+	// they were noted. Else the failure might be the last word, and nothing would end it.
 	l.mu.Lock()
-	noted := l.failures.Note(r, replied.Reply)
-	l.mu.Unlock()
-	for _, e := range noted {
+	defer l.mu.Unlock()
+	for _, e := range l.failures.Note(r, replied.Reply) {
 		l.Emit(e)
 	}
 }

@@ -194,7 +194,7 @@ func (s *status) changed(v event.StateChanged, at time.Time) {
 	}
 	b.State, b.Since = to, at
 	b.Paused = nil // what pauses it is said after the state
-	if to == fsm.Owned {
+	if to == fsm.Owned || to == fsm.Paused {
 		b.LastError = ""
 	}
 }

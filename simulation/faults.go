@@ -56,6 +56,9 @@ const (
 	RetryAsked                     // a minute: an operator asks for a retry of half of what is set aside
 	RowDiscarded                   // a minute: an operator throws a row away that is set aside
 	ModeChanged                    // a minute: a rolling update into the other mode, which may end half way
+	TopicPaused                    // a minute: an operator pauses a topic for a while, or gives its pause another end
+	BucketPaused                   // a minute: an operator pauses a bucket for a while, or gives its pause another end
+	RetryCalledOff                 // a minute: an operator sets half of what is set aside, retried or not, aside anew
 	faultKinds
 )
 
@@ -69,6 +72,7 @@ var faultNames = [faultKinds]string{
 	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges",
 	"sameId", "scaleOut", "scaleIn", "replacement", "rollingUpdate", "crowd",
 	"conflicted", "keyParked", "topicParked", "retryAsked", "rowDiscarded", "modeChanged",
+	"topicPaused", "bucketPaused", "retryCalledOff",
 }
 
 func (k Fault) String() string { return faultNames[k] }

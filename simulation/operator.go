@@ -42,6 +42,43 @@ func (f *fleet) operators() {
 			f.discardRow(row, s.between(0, 3*time.Second))
 		}
 	})
+	f.every(TopicPaused, func(s source) {
+		topic, end := topics[s.IntN(len(topics))].name, f.soon(s)
+		for b := range f.o.Buckets {
+			f.operate(b, s, f.pauseTopic(bucketMarker{b, store.Marker{Topic: topic}}, end))
+		}
+	})
+	f.every(BucketPaused, func(s source) {
+		b := s.IntN(f.o.Buckets)
+		f.change(store.Pause{Bucket: b, Seen: f.pausedUntil(b), Until: f.soon(s), By: pauser, Reason: operatorReason})
+	})
+	f.every(RetryCalledOff, func(s source) {
+		for _, m := range f.markers() {
+			if s.chance(0.5) {
+				f.operate(m.bucket, s, f.callOff(m))
+			}
+		}
+	})
+}
+
+// soon is an end of a pause.
+func (f *fleet) soon(s source) store.Ticks { return f.ticks().Add(s.between(time.Second, time.Minute)) }
+
+// pauseTopic pauses a topic in one bucket, under its marker as that is now.
+func (f *fleet) pauseTopic(m bucketMarker, end store.Ticks) store.PauseTopic {
+	seen, _ := f.checker.marker(m.bucket, m.Marker).ticks(outbox.AttrParkedAtUtc)
+	m.Reason, m.ParkedAt, m.PausedUntil, m.PausedBy = operatorReason, max(f.ticks(), seen+1), end, pauser
+	return store.PauseTopic{Bucket: m.bucket, Seen: seen, Marker: m.Marker}
+}
+
+// callOff sets aside again what a marker stands for, be it retried or not. Its reason
+// stays.
+func (f *fleet) callOff(m bucketMarker) store.CallOff {
+	is := f.checker.marker(m.bucket, m.Marker)
+	m.ParkedAt, _ = is.ticks(outbox.AttrParkedAtUtc)
+	m.RetryAt, _ = is.ticks(outbox.AttrRetryAtUtc)
+	reason := strings.TrimPrefix(is[outbox.AttrReason], text(""))
+	return store.CallOff{Bucket: m.bucket, Seen: m.Marker, ParkedAt: max(f.ticks(), m.ParkedAt+1), Reason: reason}
 }
 
 // operatorReason is the Reason of what operators set aside.

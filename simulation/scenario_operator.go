@@ -160,13 +160,10 @@ func (t *stage) changes(s subjectOf, request func(bucketMarker) store.Request) (
 func (t *stage) withdrawals(s subjectOf) ([]change, error) {
 	var err error
 	all, fault := t.changes(s, func(m bucketMarker) store.Request {
-		item := t.fleet.checker.marker(m.bucket, m.Marker)
-		if item == nil {
+		if t.fleet.checker.marker(m.bucket, m.Marker) == nil {
 			err = fmt.Errorf("it is not set aside in bucket %d", m.bucket)
 		}
-		m.ParkedAt, _ = item.ticks(outbox.AttrParkedAtUtc)
-		m.RetryAt, _ = item.ticks(outbox.AttrRetryAtUtc)
-		return store.CallOff{Bucket: m.bucket, Seen: m.Marker, ParkedAt: max(t.fleet.ticks(), m.ParkedAt+1), Reason: operatorReason}
+		return t.fleet.callOff(m)
 	})
 	return all, errors.Join(fault, err)
 }

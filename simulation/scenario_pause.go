@@ -1,11 +1,8 @@
 package simulation
 
-import (
-	"github.com/bucketbrigade/relay/outbox"
-	"github.com/bucketbrigade/relay/store"
-)
+import "github.com/bucketbrigade/relay/store"
 
-// pauser is who pauses, in scenarios.
+// pauser is who pauses.
 const pauser = "ops@desk"
 
 // readPauses reads "bucket 0-3 for 1m" and "topic audit in bucket 0-3 for 1m", without
@@ -31,12 +28,7 @@ func readPauses(w *words) func(*stage) ([]change, error) {
 	}
 	end := readEnd(w)
 	return func(t *stage) ([]change, error) {
-		f := t.fleet
-		return t.changes(s, func(m bucketMarker) store.Request {
-			seen, _ := f.checker.marker(m.bucket, m.Marker).ticks(outbox.AttrParkedAtUtc)
-			m.Reason, m.ParkedAt, m.PausedUntil, m.PausedBy = operatorReason, f.ticks(), end(f), pauser
-			return store.PauseTopic{Bucket: m.bucket, Seen: seen, Marker: m.Marker}
-		})
+		return t.changes(s, func(m bucketMarker) store.Request { return t.fleet.pauseTopic(m, end(t.fleet)) })
 	}
 }
 

@@ -46,7 +46,8 @@ func TestShrinkFindsTheLeast(t *testing.T) {
 	if !reflect.DeepEqual(got.Options, want) {
 		t.Errorf("got %+v\nwant %+v", got.Options, want)
 	}
-	before := Size{Relays: 5, Buckets: 8, Duration: 10 * time.Minute, Rate: 20, Kinds: int(faultKinds), Happenings: 9 * int(faultKinds)}
+	kinds := len(kindsOf(tenMinuteStorm()))
+	before := Size{Relays: 5, Buckets: 8, Duration: 10 * time.Minute, Rate: 20, Kinds: kinds, Happenings: 9 * kinds}
 	after := Size{Relays: 2, Buckets: 1, Duration: 33 * time.Second, Rate: 0.1, Kinds: 2, Happenings: 2}
 	if got.Before != before || got.After != after || !reflect.DeepEqual(got.From, tenMinuteStorm()) {
 		t.Errorf("from %v to %v", got.Before, got.After)

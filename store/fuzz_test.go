@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -148,4 +149,23 @@ func TestInstants(t *testing.T) {
 			t.Fatalf("%v is %d ticks, which is %v", from.Time(), ticks, ticks.Time())
 		}
 	})
+}
+
+// A moment of any year is before or behind another one, as it should be.
+func TestTicksOfAnyYear(t *testing.T) {
+	now, day := store.Instant{Wall: 1_700_000_000 * time.Second}.Ticks(), store.Ticks(24*time.Hour/100)
+	for _, c := range []struct {
+		from, to store.Ticks
+		want     time.Duration
+	}{
+		{now, now + day, 24 * time.Hour},
+		{now + day, now, -24 * time.Hour},
+		{now, store.NoEnd, math.MaxInt64},
+		{store.NoEnd, now, math.MinInt64},
+		{now, 0, math.MinInt64},
+	} {
+		if got := c.to.Sub(c.from); got != c.want {
+			t.Errorf("from %d to %d: got %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
 }

@@ -57,8 +57,9 @@ func (i Instant) Ticks() Ticks { return Ticks(outbox.Ticks(i.Time())) }
 // Add returns the ticks d later, whole ticks.
 func (t Ticks) Add(d time.Duration) Ticks { return t + Ticks(d/tick) }
 
-// Sub is the time from u to t.
-func (t Ticks) Sub(u Ticks) time.Duration { return time.Duration(t-u) * tick }
+// Sub is the time from u to t; of more than a Duration can hold, which is 292 years, the
+// longest or the shortest: the table may say any year.
+func (t Ticks) Sub(u Ticks) time.Duration { return t.Time().Sub(u.Time()) }
 
 // Time is the moment as a time.Time in UTC.
 func (t Ticks) Time() time.Time { return outbox.FromTicks(int64(t)) }

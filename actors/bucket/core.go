@@ -51,7 +51,8 @@ type core struct {
 	// on its way.
 	cleanly bool
 	// elderUntil is when the leases of an older process of our id have certainly lapsed;
-	// 0: there was none.
+	// 0: there was none. A lease that names this process already may have been an older
+	// one's until the tenure before, which ended without a word.
 	elderUntil    store.Ticks
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
@@ -97,7 +98,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 		c.cleanly = m.Lease == nil || m.Lease.Owner == ""
 		c.claim(m.Round)
 	case Resume:
-		c.lease.read = &m.Lease
+		c.lease.read, c.elderUntil = &m.Lease, m.Lease.Expires
 		c.lease.seen, c.lease.resuming = m.Lease.Expires, true
 		c.keep(m.Round)
 	case Attend:

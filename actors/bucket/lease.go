@@ -119,6 +119,9 @@ func (c *core) attend(m Attend) {
 			return
 		}
 		c.lease.read, c.lease.seen = m.Lease, m.Lease.Expires
+		if m.Lease.Incarnation != c.cfg.Incarnation { // the older process keeps it still
+			c.elderUntil = max(c.elderUntil, m.Lease.Expires)
+		}
 		c.pauseOrResume()
 		c.listen()
 	}
@@ -258,9 +261,6 @@ func (c *core) leaseWritten(r store.Request) {
 	case store.Claim:
 		c.confirmed(r.Expires)
 	case store.Keep:
-		if c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation {
-			c.elderUntil = r.Seen
-		}
 		c.confirmed(r.Expires)
 	}
 }

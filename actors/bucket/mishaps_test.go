@@ -3,6 +3,8 @@ package bucket
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,7 +17,7 @@ func (w *whirl) operator(t *rapid.T) {
 	key := rapid.SampledFrom([]string{"k", "k2"}).Draw(t, "of")
 	rows, _ := w.setAside()
 	rings := rapid.SampledFrom([][]string{nil, nil, nil, {"silently"}}).Draw(t, "rings")
-	switch rapid.IntRange(0, 9).Draw(t, "does") {
+	switch rapid.IntRange(0, 12).Draw(t, "does") {
 	case 0:
 		w.stage.operator(append([]string{"parks", key}, rings...))
 	case 1:
@@ -31,10 +33,30 @@ func (w *whirl) operator(t *rapid.T) {
 		}
 	case 4:
 		w.moveFaulty()
+	case 5:
+		end := w.wall + time.Duration(rapid.IntRange(1, 40).Draw(t, "pause"))*time.Second
+		w.stage.operator(append([]string{"pauses", "topic", "orders", end.String()}, rings...))
+	case 6, 7:
+		w.callOff(t, rings)
 	default:
 		w.stage.operator(append([]string{"retries", key}, rings...))
 	}
 	w.did = nil
+}
+
+// callOff sets a key, or the topic, aside again, whether its retry is under way or not.
+func (w *whirl) callOff(t *rapid.T, rings []string) {
+	_, markers := w.setAside()
+	if len(markers) == 0 || w.marred {
+		return
+	}
+	kind, name, _ := strings.Cut(rapid.SampledFrom(markers).Draw(t, "marker"), "#")
+	switch {
+	case kind == "ALL":
+		w.stage.operator(append([]string{"withdraws", "topic", name}, rings...))
+	case name == outbox.ParkedKeyID(&outbox.Message{Topic: "orders", Key: []byte("k")}):
+		w.stage.operator(append([]string{"withdraws", "k"}, rings...))
+	}
 }
 
 // moveFaulty is "relay message park" of the row that cannot be read.

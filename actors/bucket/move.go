@@ -93,8 +93,9 @@ func withDeadline(r store.Request, notAfter actors.Instant) store.Request {
 // release on, the lease check refuses it.
 func (c *core) transacted(m actors.Replied) {
 	b := c.batch
-	certain := m.Reply.Class == store.Done || m.Reply.Class == store.Refused || errors.Is(m.Reply.Err, store.ErrInvalid)
-	if certain || m.Reply.Class == store.Retriable && !c.repeating {
+	// What the service never accepts, it did not when it was sent first either.
+	never := m.Reply.Class == store.Retriable && (!c.repeating || errors.Is(m.Reply.Err, store.ErrInvalid))
+	if never || m.Reply.Class == store.Done || m.Reply.Class == store.Refused {
 		c.unanswered = nil
 	}
 	if m.Reply.Class != store.Done {

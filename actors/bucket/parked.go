@@ -61,8 +61,8 @@ type parkedKey struct {
 // parkedTopic is a whole topic that is set aside.
 type parkedTopic struct {
 	store.Marker
-	// over: its pause has ended, by our clock. It stays over when that is set back: rows
-	// may have passed.
+	// over: its pause has ended, by our clock. It stays over when that is set back, as long
+	// as the marker is not read anew: rows may have passed.
 	over bool
 }
 
@@ -150,7 +150,7 @@ func (c *core) markersRead(m actors.Replied) {
 		c.readMarkers(page.Next)
 		return
 	}
-	c.parked.take()
+	c.parked.take(c.now.Ticks())
 	c.sayPausedTopics()
 	if c.blocked.marker {
 		c.unblock()
@@ -161,8 +161,9 @@ func (c *core) markersRead(m actors.Replied) {
 	c.proceed()
 }
 
-// take makes the markers that were read those that are known.
-func (p *parked) take() {
+// take makes the markers that were read those that are known. Of topics whose pause is
+// over nobody is told as of paused ones.
+func (p *parked) take(now store.Ticks) {
 	p.known, p.taken, p.heard, p.drained, p.surveyed = true, true, p.asking, false, false
 	p.keys, p.topics = nil, nil
 	for _, m := range p.reading {
@@ -175,6 +176,7 @@ func (p *parked) take() {
 	p.reading = nil
 	slices.SortFunc(p.keys, func(a, b parkedKey) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	slices.SortFunc(p.topics, func(a, b parkedTopic) int { return cmp.Compare(a.Topic, b.Topic) })
+	p.endPauses(now)
 }
 
 // find is the index of a key, and whether it is set aside.

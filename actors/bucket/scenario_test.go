@@ -28,7 +28,8 @@ import (
 // A request waits until a line ends it: "fetch answered" carries it out on the
 // table and hands the reply back; "keep unanswered" carries it out and says that
 // nobody knows; "keep lost" only says so; "fetch throttled" says that it was
-// certainly not carried out, and so does "keep conflicted", for a transaction's sake.
+// certainly not carried out, and so does "keep conflicted", for a transaction's sake; "move
+// mismatched" that its token is another transaction's, which nobody understands.
 // "lands keep" carries a lost one out, late. The oldest request of that name is meant.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -234,7 +235,7 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 }
 
 // operator changes what is set aside, and rings: "parks k", "parks topic orders",
-// "retries k", "retries topic orders", "withdraws k" (its retry), "discards k 4", "moves 4" (a row that cannot be
+// "pauses topic orders 5s" (from the scenario's begin), "retries k", "retries topic orders", "withdraws k" (its retry), "discards k 4", "moves 4" (a row that cannot be
 // read); "… silently" does not ring.
 // Rows of the key k, of the topic orders, unless they say otherwise.
 func (s *stage) operator(words []string) {
@@ -250,6 +251,9 @@ func (s *stage) operator(words []string) {
 	switch words[0] {
 	case "parks":
 		r = store.SetAside{Bucket: s.core.cfg.Bucket, Marker: marker}
+	case "pauses":
+		marker.PausedUntil, marker.PausedBy = s.ticksAt(words[3]), "ann"
+		r = store.PauseTopic{Bucket: s.core.cfg.Bucket, Marker: marker}
 	case "retries":
 		r = store.AskRetry{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Topic: marker.Topic, At: now}
 	case "withdraws":

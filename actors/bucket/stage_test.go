@@ -206,6 +206,8 @@ func (s *stage) reply(d do, way string) actors.Replied {
 		reply = store.Reply{Class: store.Retriable, Err: store.ErrThrottled}
 	case "conflicted":
 		reply = store.Reply{Class: store.Retriable, Err: store.ErrConflict}
+	case "mismatched":
+		reply = store.Reply{Class: store.Ambiguous, Err: store.ErrInvalid}
 	default:
 		s.t.Fatalf("a request cannot be %q", way)
 	}

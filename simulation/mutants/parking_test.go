@@ -89,7 +89,7 @@ func parking() []mutant {
 		},
 		{
 			name: "the bell is looked at after the query", breaks: "a bell that rings during the query is heard (M-11)", caught: by("I-39"),
-			edits: in(parkedGo, "	c.parked.take()\n", "	c.parked.asking = c.attention()\n	c.parked.take()\n"),
+			edits: in(parkedGo, "	c.parked.take(c.now.Ticks())\n", "	c.parked.asking = c.attention()\n	c.parked.take(c.now.Ticks())\n"),
 		},
 		{
 			name: "retries begin at once", breaks: "after a tenure that was not ended cleanly, retries wait", caught: by("I-40"),
