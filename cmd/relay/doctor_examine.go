@@ -44,7 +44,7 @@ func (c *doctor) gather(ctx context.Context, families ...family) {
 	var gathering sync.WaitGroup
 	for _, f := range families {
 		gathering.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, c.timeout)
+			ctx, cancel := context.WithTimeout(ctx, c.app.timeout)
 			defer cancel()
 			f.gather(ctx)
 		})

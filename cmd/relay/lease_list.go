@@ -30,7 +30,7 @@ func newLeaseList(a *app) *cobra.Command {
 			"consistent read of the coordination partition, whatever relays are up.",
 		example:   "  relay lease list --table orders",
 		groups:    settings.Table | settings.Leases,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }

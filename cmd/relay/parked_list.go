@@ -30,7 +30,7 @@ func newParkedList(a *app) *cobra.Command {
 			"Keys with rows but no marker, which no relay knows of, are shown too.",
 		example:   "  relay parked list --table orders",
 		groups:    settings.Table,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }

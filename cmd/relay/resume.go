@@ -31,7 +31,8 @@ func newResume(a *app) *cobra.Command {
 		example: "  relay resume --table orders --all\n" +
 			"  relay resume --table orders --topic orders.placed",
 		groups:    settings.Table | settings.Leases,
-		arguments: append(append(pausedArguments(&c.paused), outputArgument(&c.output)), consentArguments(&c.consent)...),
+		arguments: append(pausedArguments(&c.paused), a.timeoutArgument(), outputArgument(&c.output)),
+		consent:   &c.consent,
 		check:     c.check,
 		run:       c.run,
 	})
