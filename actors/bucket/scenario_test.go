@@ -234,7 +234,7 @@ func (s *stage) rowIs(sequence int64, verb string, words []string) {
 }
 
 // operator changes what is set aside, and rings: "parks k", "parks topic orders",
-// "retries k", "retries topic orders", "withdraws k" (its retry), "discards k 4", "moves 4" (a row that cannot be
+// "pauses topic orders 5s" (from the scenario's begin), "retries k", "retries topic orders", "withdraws k" (its retry), "discards k 4", "moves 4" (a row that cannot be
 // read); "… silently" does not ring.
 // Rows of the key k, of the topic orders, unless they say otherwise.
 func (s *stage) operator(words []string) {
@@ -250,6 +250,9 @@ func (s *stage) operator(words []string) {
 	switch words[0] {
 	case "parks":
 		r = store.SetAside{Bucket: s.core.cfg.Bucket, Marker: marker}
+	case "pauses":
+		marker.PausedUntil, marker.PausedBy = s.ticksAt(words[3]), "ann"
+		r = store.PauseTopic{Bucket: s.core.cfg.Bucket, Marker: marker}
 	case "retries":
 		r = store.AskRetry{Bucket: s.core.cfg.Bucket, KeyID: marker.KeyID, Topic: marker.Topic, At: now}
 	case "withdraws":
