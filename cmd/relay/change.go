@@ -148,7 +148,7 @@ var errNotConfirmed = errors.New("not confirmed: nothing was changed (--yes answ
 // confirm asks on stderr and reads one line from stdin. Anything but y or yes, the end of
 // the input too, is a no.
 func (a *app) confirm(ctx context.Context, question string) error {
-	fmt.Fprintf(a.stderr, "%s? [y/N] ", question)
+	fmt.Fprint(a.stderr, wrapped(question+"? [y/N]", "  ", "")+" ")
 	answer := make(chan string, 1)
 	// Reading cannot be interrupted: at the first signal the command ends without it.
 	go func() {

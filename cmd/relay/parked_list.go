@@ -27,7 +27,8 @@ func newParkedList(a *app) *cobra.Command {
 		short: "Shows the keys and topics that are set aside, in all buckets",
 		long: "Shows the keys and topics that are set aside, in all buckets, with how many rows of each wait.\n" +
 			"A key without rows that nobody retries goes by itself. Rows are counted up to 1,000, or to 4 MB.\n" +
-			"Keys with rows but no marker, which no relay knows of, are shown too.",
+			"Keys with rows but no marker, which no relay knows of, are shown too. What does not fit a line is\n" +
+			"cut; it stands whole in the JSON.",
 		example:   "  relay parked list --table orders",
 		groups:    settings.Table,
 		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
@@ -193,14 +194,15 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	return d
 }
 
-// Topics stand whole, since retry and resume need them so; reasons give way.
+// Topics are cut only where there is no room for reasons either: retry and resume need
+// them whole.
 var (
 	asideKeyColumns = []column{
 		{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "ROWS", right: true}, {title: "ATTEMPTS", right: true},
-		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC"}, {title: "REASON", elastic: true},
+		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC", stiff: true}, {title: "REASON", elastic: true},
 	}
 	asideTopicColumns = []column{
-		{title: "TOPIC"}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
+		{title: "TOPIC", stiff: true}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
 		{title: "REASON", elastic: true},
 	}
 	strayColumns = []column{{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "TO DELIVER ITS ROWS"}}
