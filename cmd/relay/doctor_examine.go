@@ -31,6 +31,7 @@ func (c *doctor) examine(ctx context.Context, s *settings.Settings, dynamo clien
 	defer brokers.close()
 	c.gather(ctx, first...)
 	outbox.now = outbox.now.Add(-fleet.seen.Clock.Ahead()) // as the table's clock has it
+	outbox.pauses = pausesOf(fleet.seen.Leases)
 	c.gather(ctx, topics)
 	var found []checkDocument
 	for _, f := range append(first, topics) {

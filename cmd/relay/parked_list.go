@@ -219,10 +219,11 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 	}
 	if len(topics) > 0 {
 		fmt.Fprintf(out, "table %s: topics that are set aside as a whole\n", s.Relay.Table)
+		now := c.app.ticks()
 		var lines [][]string
 		for _, t := range topics {
 			lines = append(lines, []string{legible(t.Topic), fmt.Sprintf("%d of %d", len(t.buckets), s.Relay.BucketCount),
-				c.app.age(t.ParkedAt), c.app.retryText(t.RetryAt), topicReason(t.Marker)})
+				c.app.age(t.ParkedAt), c.app.retryText(t.retrySince(now)), topicReason(t.Marker, now)})
 		}
 		c.app.printTable(asideTopicColumns, lines)
 	}
@@ -249,9 +250,19 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 	}
 }
 
+// retrySince is since when the topic is being delivered again: for it was asked for, or its
+// pause is over; 0 when it is not.
+func (t asideTopic) retrySince(now store.Ticks) store.Ticks {
+	since, _ := retries{now: now}.underWay(t.Marker)
+	return since
+}
+
 // topicReason is why a topic is set aside, for people.
-func topicReason(m store.Marker) string {
-	if m.PausedUntil != 0 {
+func topicReason(m store.Marker, now store.Ticks) string {
+	switch {
+	case pauseIsOver(m, now):
+		return "was paused " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)
+	case m.PausedUntil != 0:
 		return "paused " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)
 	}
 	return legible(m.Reason)

@@ -186,7 +186,7 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 	}
 	d := change{question: fmt.Sprintf("pause topic %s in %s, %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"), endText(until))}
 	marked := aside.ofTopic(c.topic)
-	d.facts = topicFacts(c.topic, marked, s.Relay.BucketCount, " already")
+	d.facts = topicFacts(c.topic, marked, f.Now(), s.Relay.BucketCount, " already")
 	before := map[int]store.Marker{}
 	for _, m := range marked {
 		before[m.bucket] = m.Marker
