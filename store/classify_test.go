@@ -138,3 +138,23 @@ func TestClassNames(t *testing.T) {
 		}
 	}
 }
+
+// What an error of the table means is found whether this package has wrapped it or the
+// SDK alone has; of any other error nothing is made up.
+func TestSentinel(t *testing.T) {
+	for name, test := range failures() {
+		raw := fmt.Errorf("reserve: %w", &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "x", Err: test.err})
+		if got := store.Sentinel(raw); got != test.sentinel {
+			t.Errorf("%s: got %v, want %v", name, got, test.sentinel)
+		}
+	}
+	cancelled := fmt.Errorf("%w: %w", store.ErrConditionFailed, &types.TransactionCanceledException{})
+	if got := store.Sentinel(cancelled); got != store.ErrConditionFailed {
+		t.Errorf("what was judged before is judged anew: %v", got)
+	}
+	for _, other := range []error{nil, errors.New("row 7 does not wait"), context.Canceled} {
+		if got := store.Sentinel(other); got != nil {
+			t.Errorf("%v: got %v", other, got)
+		}
+	}
+}

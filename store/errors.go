@@ -45,9 +45,23 @@ func Unusable(err error) bool {
 	return errors.Is(err, ErrTableMissing) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrDenied)
 }
 
-// Sentinel is the error of this package that an error of the SDK stands for: of
-// requests that are no Request, such as the description of a table.
+// sentinels are the errors that a Reply carries.
+func sentinels() []error {
+	return []error{ErrConditionFailed, ErrThrottled, ErrConflict, ErrUnavailable, ErrNotSent, ErrTableMissing, ErrInvalid, ErrDenied}
+}
+
+// Sentinel is the error of this package that an error stands for: the one that it wraps,
+// or the meaning of an error of the SDK, as requests that are no Request have it: a
+// writer's, or the description of a table. Nil: it is an error of something else.
 func Sentinel(err error) error {
+	for _, sentinel := range sentinels() {
+		if errors.Is(err, sentinel) {
+			return sentinel
+		}
+	}
+	if !errors.As(err, new(*smithy.OperationError)) && !errors.As(err, new(smithy.APIError)) {
+		return nil
+	}
 	_, sentinel := classify(err)
 	return sentinel
 }

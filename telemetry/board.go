@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -21,14 +20,15 @@ const (
 
 // Board is the event.Observer that remembers what Status shows beside the state
 // of buckets: how much happened in the last minute, and the last troubles, as the
-// log has them. It is of one relay, and bounded: about 20 KB.
+// log has them, those that are alike together. It is of one relay, and bounded: about
+// 20 KB, and a number for each bucket that has one of these troubles.
 type Board struct {
 	log *Log
 
 	mu       sync.Mutex
 	began    time.Time            // of the first event; guarded by mu
 	seconds  [boardSeconds]second // by the second's remainder; guarded by mu
-	troubles []json.RawMessage    // the newest last; guarded by mu
+	troubles []alike              // the one with the newest line last; guarded by mu
 }
 
 // second is what happened in one second.
@@ -86,8 +86,10 @@ func (b *Board) at(t time.Time, note func(*second)) {
 func (b *Board) Fill(s *Status, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.Troubles = slices.Clone(b.troubles)
-	slices.Reverse(s.Troubles)
+	s.Troubles = nil
+	for _, t := range slices.Backward(b.troubles) {
+		s.Troubles = append(s.Troubles, t.line())
+	}
 	s.Rates = &Rates{LastMinute: make([]int, boardSeconds)}
 	if b.began.IsZero() {
 		return
@@ -123,13 +125,20 @@ func (w troubleWriter) WriteLevel(level zerolog.Level, p []byte) (int, error) {
 	if level < zerolog.WarnLevel && !bytes.Contains(p, []byte(`"ended":[`)) {
 		return len(p), nil
 	}
-	line := json.RawMessage(bytes.TrimSpace(slices.Clone(p)))
+	t, err := newAlike(p)
+	if err != nil {
+		return 0, err
+	}
 	b := w.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if i := slices.IndexFunc(b.troubles, func(known alike) bool { return known.key == t.key }); i >= 0 {
+		t = b.troubles[i].with(t)
+		b.troubles = slices.Delete(b.troubles, i, i+1)
+	}
 	if len(b.troubles) == boardTroubles {
 		b.troubles = slices.Delete(b.troubles, 0, 1)
 	}
-	b.troubles = append(b.troubles, line)
+	b.troubles = append(b.troubles, t)
 	return len(p), nil
 }

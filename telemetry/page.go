@@ -253,7 +253,7 @@ func (p *Pause) text() string {
 }
 
 // trouble is a line of the log, as people read it.
-type trouble struct{ Time, Event, Message, Facts, Tone string }
+type trouble struct{ Time, Event, Message, Times, Facts, Tone string }
 
 // readTroubles puts lines of the log into words.
 func readTroubles(lines []json.RawMessage) (all []trouble) {
@@ -265,13 +265,24 @@ func readTroubles(lines []json.RawMessage) (all []trouble) {
 			continue // no line of ours
 		}
 		word := func(name string) string { text, _ := fields[name].(string); return text }
-		t := trouble{Event: word("event"), Message: word("message"), Tone: toneOfLevel(word("level"))}
-		if at, err := time.Parse(timeLayout, word("time")); err == nil {
-			t.Time = at.Format(time.DateTime)
+		moment := func(name string) string {
+			at, err := time.Parse(timeLayout, word(name))
+			if err != nil {
+				return ""
+			}
+			return at.Format(time.DateTime)
+		}
+		t := trouble{Event: word("event"), Message: word("message"), Tone: toneOfLevel(word("level")), Time: moment("time")}
+		if first := moment("firstTime"); first != "" {
+			t.Times = fmt.Sprintf("%v times since %s", fields["count"], first)
 		}
 		var facts []string
+		var several struct{ Buckets []int }
+		if json.Unmarshal(line, &several) == nil && len(several.Buckets) > 0 {
+			facts = append(facts, "buckets: "+ranges(several.Buckets))
+		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			if !slices.Contains([]string{"level", "time", "relay", "event", "message"}, name) {
+			if !slices.Contains([]string{"level", "time", "relay", "event", "message", "count", "firstTime", "buckets"}, name) {
 				facts = append(facts, fmt.Sprintf("%s: %v", name, fields[name]))
 			}
 		}

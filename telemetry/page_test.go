@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,14 +197,73 @@ func TestBoardTroubles(t *testing.T) {
 		}
 		events = append(events, l.Event)
 	}
-	if got := strings.Join(events, " "); got != "store.available store.unavailable store.unavailable bucket.lost" {
+	if got := strings.Join(events, " "); got != "store.available store.unavailable bucket.lost" {
 		t.Errorf("got %s", got)
 	}
-	for bucket := range 1000 {
-		tell(event.BucketLost{Bucket: bucket, Owner: "b"})
+	for n := range 1000 {
+		tell(event.BucketLost{Bucket: 7, Owner: fmt.Sprint("relay-", n)})
 	}
 	board.Fill(&s, at)
-	if len(s.Troubles) != 20 || !strings.Contains(string(s.Troubles[0]), `"bucket":999`) {
+	if len(s.Troubles) != 20 || !strings.Contains(string(s.Troubles[0]), `"owner":"relay-999"`) {
 		t.Errorf("%d troubles, the newest %s", len(s.Troubles), s.Troubles[0])
+	}
+}
+
+// What one command has done to many buckets is one trouble, and leaves room for others;
+// what was done to others for another reason is another.
+func TestBoardPutsTogetherWhatIsAlike(t *testing.T) {
+	board := telemetry.NewBoard()
+	tell := func(seconds int, e event.Event) {
+		after := time.Duration(seconds) * time.Second
+		board.Observe(event.Envelope{Relay: "a", At: noon.Add(after), Elapsed: after, Event: e})
+	}
+	tell(0, event.BucketLost{Bucket: 9, Owner: "b"})
+	for i, bucket := range []int{7, 2, 0, 1, 3} {
+		tell(i+1, event.BucketPaused{Bucket: bucket, By: "ann", Reason: "upgrade"})
+	}
+	tell(6, event.BucketPaused{Bucket: 5, By: "ann", Reason: "a look at row 42"})
+	for range 50 {
+		tell(30, event.StoreThrottled{Lane: "messages", Request: "fetch", Bucket: 6})
+	}
+	tell(70, event.BucketPaused{Bucket: 2, By: "ann", Reason: "upgrade"}) // the log reminds of all that are paused
+	for i, bucket := range []int{0, 1, 2} {
+		tell(80+i, event.BucketResumed{Bucket: bucket, After: time.Minute + time.Duration(i)*time.Second})
+	}
+	var s telemetry.Status
+	board.Fill(&s, noon.Add(100*time.Second))
+	type shown struct {
+		Event, Reason, Owner, Time, FirstTime string
+		Count                                 int
+		Bucket                                *int
+		Buckets                               []int
+	}
+	var got []string
+	for _, line := range s.Troubles {
+		var l shown
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatal(err)
+		}
+		buckets := fmt.Sprint(l.Buckets)
+		if l.Bucket != nil {
+			buckets += fmt.Sprint(*l.Bucket)
+		}
+		got = append(got, fmt.Sprintf("%s %s%s %s: %d, %s to %s", l.Event, l.Reason, l.Owner, buckets, l.Count, l.FirstTime, l.Time))
+	}
+	want := []string{
+		"bucket.resumed  [0 1 2]: 3, 2026-03-01T12:01:20.000Z to 2026-03-01T12:01:22.000Z",
+		"bucket.paused upgrade [0 1 2 3 7]: 10, 2026-03-01T12:00:01.000Z to 2026-03-01T12:01:10.000Z",
+		"bucket.paused a look at row 42 []5: 2, 2026-03-01T12:00:06.000Z to 2026-03-01T12:01:10.000Z",
+		"store.throttled  []6: 1,  to 2026-03-01T12:00:30.000Z",
+		"bucket.lost b []9: 1,  to 2026-03-01T12:00:00.000Z",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
+	}
+	admin := serve(t, telemetry.AdminOptions{Status: func() telemetry.Status { return s }})
+	page := admin.want(http.StatusOK, "GET", "/").body
+	for _, text := range []string{"<b>10 times since 2026-03-01 12:00:01</b>", "buckets: 0–3, 7 · lasted: ", "bucket: 5 · lasted: "} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q in\n%s", text, page)
+		}
 	}
 }

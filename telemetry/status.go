@@ -28,7 +28,7 @@ type Status struct {
 	// Fleet is nil before the first coordination round.
 	Fleet *Fleet `json:"fleet"`
 	// Rates are of the last minute, and Troubles the last lines of the log that tell of
-	// trouble or of its end, the newest first; see Board.
+	// trouble or of its end, the newest first, those that are alike as one; see Board.
 	Rates    *Rates            `json:"rates"`
 	Troubles []json.RawMessage `json:"troubles"`
 }

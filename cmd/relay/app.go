@@ -32,6 +32,7 @@ type app struct {
 	now            func() time.Time
 	pause          func(ctx context.Context, d time.Duration) error
 	dial           dialer
+	timeout        time.Duration // of a request to the table, for a person who waits
 	simulate       func(simulation.Options) simulation.Report
 }
 
@@ -149,6 +150,9 @@ type spec struct {
 	use, short, long, example string
 	groups                    settings.Group
 	arguments                 []settings.Argument
+	// consent is what the caller has said about changes, by arguments of their own. Nil: the
+	// command changes nothing.
+	consent *consent
 	// check finds faults of the positional arguments, and between arguments.
 	// Nil: there must be no positional ones.
 	check func(positional []string, flagGiven func(name string) bool) []settings.Fault
@@ -166,6 +170,9 @@ func (a *app) command(s spec) *cobra.Command {
 		FParseErrWhitelist: cobra.FParseErrWhitelist(settings.AllowUnknown),
 	}
 	cmd.Flags().SortFlags = false
+	if s.consent != nil {
+		s.arguments = append(s.arguments, consentArguments(s.consent)...)
+	}
 	loader := settings.NewLoader(cmd.Flags(), s.groups, s.arguments...)
 	if s.check == nil {
 		s.check = noPositional
@@ -181,6 +188,9 @@ func (a *app) command(s spec) *cobra.Command {
 			return err
 		}
 		if err := s.run(cmd.Context(), loader); err != nil {
+			if s.consent != nil && errors.As(err, new(outOfPatience)) && !errors.As(err, new(begunError)) {
+				err = fmt.Errorf("%w\n  nothing was changed", err)
+			}
 			return runError{err}
 		}
 		return nil

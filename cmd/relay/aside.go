@@ -200,7 +200,7 @@ func sequenceOfFault(fault error) (int64, error) {
 
 // client makes the client of a command that reads and changes what is in the table.
 func (a *app) client(ctx context.Context, s *settings.Settings) (*store.Client, error) {
-	dynamo, err := a.dial(ctx, s)
+	dynamo, err := a.reach(ctx, s)
 	if err != nil {
 		return nil, err
 	}

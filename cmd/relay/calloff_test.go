@@ -99,7 +99,7 @@ func TestCallingOffARetryThatHasEnded(t *testing.T) {
 	c := asideExample(t)
 	seen := c.markers(t, 3)["KEY#"+keyA]
 	c.do(t, store.AskRetry{Bucket: 3, KeyID: keyA, At: ago(0)})
-	outcome, err := new(app).send(t.Context(), store.NewClient(schema, c.table, c.table), store.CallOff{Bucket: 3, Seen: seen, ParkedAt: ago(0), Reason: "r"})
+	outcome, err := (&app{timeout: defaultPatience}).send(t.Context(), store.NewClient(schema, c.table, c.table), store.CallOff{Bucket: 3, Seen: seen, ParkedAt: ago(0), Reason: "r"})
 	if outcome != outcomeFailed || err == nil || !strings.Contains(err.Error(), "run the command again") {
 		t.Errorf("%s: %v", outcome, err)
 	}

@@ -94,11 +94,18 @@ func (a *app) carryOut(ctx context.Context, client *store.Client, c change, how 
 			if i > 0 {
 				failure = fmt.Errorf("after %d of %d requests: %w", i, len(c.requests), failure)
 			}
+			failure = begunError{failure}
 			break
 		}
 	}
 	return errors.Join(a.printChange(d, output), failure)
 }
+
+// begunError marks what went wrong after a change had begun: what is printed of its
+// requests says how far it came.
+type begunError struct{ error }
+
+func (e begunError) Unwrap() error { return e.error }
 
 func (a *app) printFacts(facts []string) {
 	for i, line := range facts {
@@ -141,7 +148,7 @@ var errNotConfirmed = errors.New("not confirmed: nothing was changed (--yes answ
 // confirm asks on stderr and reads one line from stdin. Anything but y or yes, the end of
 // the input too, is a no.
 func (a *app) confirm(ctx context.Context, question string) error {
-	fmt.Fprintf(a.stderr, "%s? [y/N] ", question)
+	fmt.Fprint(a.stderr, wrapped(question+"? [y/N]", "  ", "")+" ")
 	answer := make(chan string, 1)
 	// Reading cannot be interrupted: at the first signal the command ends without it.
 	go func() {
@@ -164,7 +171,8 @@ func (a *app) confirm(ctx context.Context, question string) error {
 }
 
 // A request of an operator is repeated when the table is throttled, an owner's
-// transaction holds the item, or no answer came: each may be sent twice.
+// transaction holds the item, or no answer came: each may be sent twice. All sendings
+// together take no longer than the command's --timeout.
 const (
 	sendAttempts = 5
 	firstPause   = 100 * time.Millisecond // doubles
@@ -173,6 +181,8 @@ const (
 // send carries out one request and says how it ended. A request fails only when it is
 // certain that nothing was changed by any of its sendings.
 func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (outcome string, err error) {
+	limited, cancel := patiently(ctx, a.timeout)
+	defer cancel()
 	unanswered := false
 	defer func() {
 		if outcome == outcomeFailed && unanswered {
@@ -180,18 +190,19 @@ func (a *app) send(ctx context.Context, client *store.Client, r store.Request) (
 		}
 	}()
 	for attempt, wait := 1, firstPause; ; attempt, wait = attempt+1, 2*wait {
-		reply := client.Do(ctx, r)
-		unanswered = unanswered || reply.Class == store.Ambiguous
+		reply := client.Do(limited, r)
+		// Of several attempts that the SDK made until time was up, it shows the last alone.
+		unanswered = unanswered || reply.Class == store.Ambiguous || reply.Class == store.Retriable && limited.Err() != nil
 		switch {
 		case reply.Class == store.Done:
 			return settleDone(r, reply, unanswered), nil
 		case reply.Class == store.Refused:
 			return settleRefusal(r, reply, unanswered)
-		case attempt == sendAttempts, store.Unusable(reply.Err), ctx.Err() != nil:
+		case attempt == sendAttempts, store.Unusable(reply.Err), limited.Err() != nil:
 			return outcomeFailed, reply.Err
 		}
-		if err := a.pause(ctx, wait); err != nil {
-			return outcomeFailed, err
+		if err := a.pause(limited, wait); err != nil {
+			return outcomeFailed, impatience(limited, fmt.Errorf("%w: %w", err, reply.Err))
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestAnInterruptedChangeIsUnknown(t *testing.T) {
 	c := newConsole(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	var out bytes.Buffer
-	a := &app{stdout: &out, stderr: io.Discard, pause: pause}
+	a := &app{stdout: &out, stderr: io.Discard, pause: pause, timeout: defaultPatience}
 	api := &interrupted{c.table, interrupt}
 	client := store.NewClient(schema, api, api)
 	err := a.carryOut(ctx, client, change{requests: []store.Request{store.SetAside{Marker: store.Marker{Topic: "t"}}}}, consent{yes: true}, formatText)

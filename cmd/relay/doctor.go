@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,21 +13,19 @@ import (
 // doctor checks an outbox and says what to do. It repairs one thing, a counter
 // that is behind its rows, and only when it is told to.
 type doctor struct {
-	app     *app
-	bucket  int
-	repair  repairSequence
-	timeout time.Duration
-	role    role // whose permissions are tried
-	output  format
+	app    *app
+	bucket int
+	repair repairSequence
+	role   role // whose permissions are tried
+	output format
 
 	hasBucket bool // found among the flags, before the command runs
 }
 
-// defaultPatience is how long all that is asked of one service may take.
-const defaultPatience = 15 * time.Second
-
 func newDoctor(a *app) *cobra.Command {
-	c := &doctor{app: a, timeout: defaultPatience, role: roleRelay}
+	c := &doctor{app: a, role: roleRelay}
+	timeout := a.timeoutArgument()
+	timeout.Doc = "how long the table, and the brokers, may take to answer all"
 	return a.command(spec{
 		use:   "doctor",
 		short: "Checks table, settings, relays, brokers and topics, and says what to do",
@@ -46,7 +43,7 @@ func newDoctor(a *app) *cobra.Command {
 			"  relay doctor --table orders --repair-sequence --bucket 3",
 		groups: settings.Table | settings.BrokersIfAny | settings.Relay,
 		arguments: append([]settings.Argument{
-			{Name: "timeout", Value: settings.Duration(&c.timeout), Doc: "how long the table, and the brokers, may take to answer all"},
+			timeout,
 			{Name: "role", Value: settings.Choice(&c.role, roles()), Doc: "whose permissions are tried: relay, writer or operator"},
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "check only this bucket's counter; buckets count from 0"},
 			{Name: "repair-sequence", Value: settings.Switch(&c.repair.wanted), Doc: "raise the bucket's counter to its highest row, if it is lower"},
@@ -92,7 +89,7 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
-	dynamo, err := c.app.dial(ctx, s)
+	dynamo, err := c.app.reach(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -115,12 +112,9 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 
 // checkBucket checks the counter of one bucket, within the time that is given.
 func (c *doctor) checkBucket(ctx context.Context, table sequences) ([]checkDocument, error) {
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	limited, cancel := patiently(ctx, c.app.timeout)
 	defer cancel()
 	checks, err := table.check(limited, c.bucket)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("bucket %d: no answer within %v (--timeout): %w", c.bucket, c.timeout, err)
-	}
 	return checks, err
 }
 

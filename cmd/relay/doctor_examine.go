@@ -31,6 +31,7 @@ func (c *doctor) examine(ctx context.Context, s *settings.Settings, dynamo clien
 	defer brokers.close()
 	c.gather(ctx, first...)
 	outbox.now = outbox.now.Add(-fleet.seen.Clock.Ahead()) // as the table's clock has it
+	outbox.pauses = pausesOf(fleet.seen.Leases)
 	c.gather(ctx, topics)
 	var found []checkDocument
 	for _, f := range append(first, topics) {
@@ -44,7 +45,7 @@ func (c *doctor) gather(ctx context.Context, families ...family) {
 	var gathering sync.WaitGroup
 	for _, f := range families {
 		gathering.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, c.timeout)
+			ctx, cancel := context.WithTimeout(ctx, c.app.timeout)
 			defer cancel()
 			f.gather(ctx)
 		})

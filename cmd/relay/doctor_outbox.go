@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 	"github.com/bucketbrigade/relay/cmd/relay/picture"
@@ -36,6 +35,7 @@ type outboxChecks struct {
 	fault   error        // why some bucket could not be read
 	uses    map[string]*topicUse
 	now     store.Ticks // when all was read
+	pauses  []pauseOfBuckets
 }
 
 // bucketSeen is what was found in one bucket.
@@ -215,7 +215,7 @@ func (o *outboxChecks) judge() []checkDocument {
 			fmt.Sprintf("messages wait there, and the settings here have %s: some writer has another bucket-count", bucketsCounted(o.settings)),
 			"no relay with these settings ever delivers them: give all writers and relays the same bucket-count; what waits there can be read with --bucket-count, relay message list, and be enqueued anew"))
 	}
-	found = append(found, o.backlog())
+	found = append(found, o.backlog()...)
 	found = append(found, o.parked()...)
 	return append(found, o.counters()...)
 }
@@ -278,41 +278,6 @@ func (o *outboxChecks) rows() []checkDocument {
 	})
 }
 
-// lateInLeases is the age, in lease durations, from which a row has waited for longer
-// than any takeover explains.
-const lateInLeases = 10
-
-// age is that of the oldest row that waits, as far as is known; 0: none does.
-func (o *outboxChecks) age() time.Duration {
-	oldest := o.now
-	for _, seen := range o.buckets {
-		if seen.oldest != 0 {
-			oldest = min(oldest, seen.oldest)
-		}
-	}
-	return o.now.Sub(oldest)
-}
-
-// late tells whether a row has waited for too long.
-func (o *outboxChecks) late() bool { return o.age() > lateInLeases*o.settings.Relay.LeaseDuration }
-
-func (o *outboxChecks) backlog() checkDocument {
-	buckets := o.numbered(func(seen bucketSeen) bool { return seen.rows > 0 || seen.malformed != nil })
-	if len(buckets) == 0 {
-		return passed(checkBacklog, bucketsCounted(o.settings), "nothing waits")
-	}
-	rows, more := 0, false
-	for _, seen := range o.buckets {
-		rows, more = rows+seen.rows, more || seen.more
-	}
-	found := fmt.Sprintf("%s waiting, the oldest for %s", limitText(rows, more, "message"), ageText(o.age()))
-	if o.late() {
-		return warned(checkBacklog, bucketsText(buckets), found,
-			"see what is wrong with relays, leases, pauses, rows and topics here, and the relays' logs for bucket.blocked, publish.failed and record.rejected; if nothing is, they need time or more buckets")
-	}
-	return passed(checkBacklog, bucketsText(buckets), found)
-}
-
 func (o *outboxChecks) parked() []checkDocument {
 	all := o.aside()
 	markers, unreadable := all.markers, all.unreadable
@@ -340,9 +305,28 @@ func (o *outboxChecks) parked() []checkDocument {
 			oldest = m
 		}
 	}
-	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"),
-		fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given")),
-		"their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"))
+	said := fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given"))
+	advice := "their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"
+	if again := o.retried(); again == len(markers) {
+		said += "; all are being delivered again"
+		advice = "nothing, unless that goes on for long: see the relays' logs for retry.rejected and publish.failed"
+	} else if again > 0 {
+		said += fmt.Sprintf("; %d being delivered again", again)
+	}
+	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"), said, advice))
+}
+
+// retried is how many markers stand for something that is being delivered again.
+func (o *outboxChecks) retried() (n int) {
+	for bucket, seen := range o.buckets {
+		known := seen.aside.ofBucket(bucket, o.now)
+		for _, m := range known.markers {
+			if since, _ := known.underWay(m.Marker); since != 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // strays are rows set aside that no relay knows of.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bucketbrigade/relay/outbox"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // waitsSince puts a row behind the others of bucket 3, created some time before noon,
@@ -80,6 +82,14 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 			c.marker(t, 3, "placed", "mistyped", 3*time.Hour)
 			c.marker(t, 4, "placed", "mistyped", time.Hour)
 		}, checkParked, statusWarning, []string{"0 keys and 1 topic", "for 3h: mistyped", "relay parked list"}},
+		{"a topic whose pause is over", func(t *testing.T, c *console) {
+			c.setAside(t, 3, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Hour), PausedUntil: ago(time.Minute)},
+				store.Marker{KeyID: keyA, Topic: "placed", Reason: store.ReasonTopic, ParkedAt: ago(time.Hour)})
+		}, checkParked, statusWarning, []string{"1 key and 1 topic", "all are being delivered again", "nothing, unless"}},
+		{"one of two keys retried", func(t *testing.T, c *console) {
+			c.setAside(t, 3, store.Marker{KeyID: keyA, Topic: "placed", ParkedAt: ago(time.Hour), RetryAt: ago(time.Minute)},
+				store.Marker{KeyID: keyB, Topic: "placed", ParkedAt: ago(time.Hour)})
+		}, checkParked, statusWarning, []string{"2 keys", "; 1 being delivered again", "relay parked retry"}},
 		{"a marker that cannot be read", func(t *testing.T, c *console) {
 			c.put(t, schema.Key(schema.ParkedKey(3), outbox.ParkedTopicSortKey("placed")))
 		}, checkParked, statusFailure, []string{"1 marker", "ParkedAtUtc", "repair"}},
@@ -90,6 +100,32 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 			c.examine(t).wants(t, test.id, test.status, test.texts...)
 		})
 	}
+}
+
+// Rows of a paused bucket wait for whoever has paused it: no relay is too slow, and none
+// need be started for their sake. Those of other buckets are judged as ever.
+func TestDoctorOnRowsOfPausedBuckets(t *testing.T) {
+	pause := attributes{"PausedUntilUtc": before(-time.Hour), "PausedBy": text("ann"), "PauseReason": text("migration")}
+	c := settled(t)
+	c.ownLease(t, 3, "A", pause)
+	c.waitsSince(t, 2*time.Hour, outbox.Message{Topic: "placed"})
+	e := c.examine(t)
+	e.wants(t, checkBacklog, statusWarning, "bucket 3", "1 message waiting, the oldest for 2h: paused until 2026-03-01T13:00:00Z, by ann: migration", "relay resume --bucket 3")
+	e.only(t, checkBacklog, statusWarning)
+	if strings.Contains(e.stdout, "bucket.blocked") {
+		t.Errorf("relays are blamed: %s", e.stdout)
+	}
+	c.backlog(t, 5, 1, 3*time.Hour, 8)
+	e = c.examine(t)
+	e.wants(t, checkBacklog, statusWarning, "bucket 3", "relay resume --bucket 3")
+	e.wants(t, checkBacklog, statusWarning, "bucket 5", "1 message waiting, the oldest for 3h", "bucket.blocked")
+
+	c = newConsole(t)
+	c.ownLease(t, 3, "A", pause)
+	c.waitsSince(t, 2*time.Hour, outbox.Message{Topic: "placed"})
+	c.examine(t).wants(t, checkRelays, statusWarning, "no relay is active")
+	c.backlog(t, 5, 1, 3*time.Hour, 8)
+	c.examine(t).wants(t, checkRelays, statusFailure, "no relay is active, and messages have waited for long")
 }
 
 // What is printed for people says all that is wrong and what to do, in 100 columns.

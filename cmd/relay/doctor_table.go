@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,17 +63,16 @@ func (t *tableChecks) judge() []checkDocument {
 
 // unseen says why there is no description.
 func (t *tableChecks) unseen() checkDocument {
-	switch sentinel := store.Sentinel(t.fault); {
-	case errors.Is(sentinel, store.ErrTableMissing):
-		return failed(checkTable, t.subject(), "does not exist here",
-			fmt.Sprintf("correct table, region or dynamodb-endpoint, or create it: relay table create --table %s", t.settings.Relay.Table))
-	case errors.Is(sentinel, store.ErrDenied):
+	advice := strings.ReplaceAll(adviceOn(t.fault, t.settings), "\n", " ")
+	switch store.Sentinel(t.fault) {
+	case store.ErrTableMissing:
+		return failed(checkTable, t.subject(), "does not exist here", advice)
+	case store.ErrDenied:
 		return skipped(checkTable, t.subject(), notSeen(t.fault)+"; doctor needs "+actionDescribe+" and "+actionDescribeExpiry+", a relay does not")
-	case errors.Is(sentinel, store.ErrThrottled):
+	case store.ErrThrottled:
 		return skipped(checkTable, t.subject(), notSeen(t.fault))
 	default:
-		return failed(checkTable, t.subject(), "cannot be asked: "+brief(t.fault),
-			"check region, dynamodb-endpoint, the network, and that the SDK's chain finds credentials")
+		return failed(checkTable, t.subject(), "cannot be asked: "+brief(t.fault), advice)
 	}
 }
 

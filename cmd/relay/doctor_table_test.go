@@ -195,7 +195,7 @@ func TestDoctorWithoutADescription(t *testing.T) {
 	e.wants(t, checkSequence, statusOK)
 	e.wants(t, checkPermission, statusOK, "6 actions")
 
-	c.describe = &setUp{fault: errors.New("dial tcp: no route to host")}
+	c.describe = &setUp{fault: &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "DescribeTable", Err: errors.New("dial tcp: no route to host")}}
 	c.examine(t).wants(t, checkTable, statusFailure, "no route to host", "dynamodb-endpoint")
 
 	c = &console{table: memtable.New(memtable.Options{})}

@@ -313,7 +313,7 @@ func TestDoctorWithoutAnAnswerInTimeFails(t *testing.T) {
 		e.wants(t, id, statusFailure, "no answer in time")
 	}
 	got := c.run("doctor", "--table", "orders", "--bucket=1", "--timeout=20ms")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "bucket 1: no answer within 20ms (--timeout)") {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "bucket 1: readLast: service unavailable: no answer within 20ms (--timeout)") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -145,20 +145,34 @@ func (p pauseOfBuckets) advice(bucketCount int) string {
 
 // topicFacts say how a topic is set aside, or paused, by its markers, and where. Further
 // words come behind the verb, such as " already".
-func topicFacts(topic string, markers []asideMarker, bucketCount int, further string) (facts []string) {
+func topicFacts(topic string, markers []asideMarker, now store.Ticks, bucketCount int, further string) (facts []string) {
 	type manner struct{ is, why string }
 	var alike sharing[manner]
 	for _, m := range markers {
-		how := manner{"is set aside", reasonText(m.Reason)}
-		if m.PausedUntil != 0 {
-			how = manner{"is paused", " " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)}
+		how := manner{"is set aside" + further, reasonText(m.Reason)}
+		switch {
+		case pauseIsOver(m.Marker, now):
+			how = manner{"was paused", " " + endedPauseText(m.Marker, now)}
+		case m.PausedUntil != 0:
+			how = manner{"is paused" + further, " " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)}
 		}
 		alike.add(how, m.bucket)
 	}
 	for _, how := range alike.keys {
-		facts = append(facts, fmt.Sprintf("topic %s %s%s%s%s", legible(topic), how.is, further, whereText(alike.buckets[how], bucketCount), how.why))
+		facts = append(facts, fmt.Sprintf("topic %s %s%s%s", legible(topic), how.is, whereText(alike.buckets[how], bucketCount), how.why))
 	}
 	return facts
+}
+
+// pauseIsOver tells whether the pause that a topic is set aside for has come to its end:
+// then its owners deliver what was set aside, as they do when somebody asks for it.
+func pauseIsOver(m store.Marker, now store.Ticks) bool {
+	return m.PausedUntil != 0 && m.PausedUntil <= now
+}
+
+// endedPauseText is what became of a topic's pause that is over, behind "was paused".
+func endedPauseText(m store.Marker, now store.Ticks) string {
+	return fmt.Sprintf("%s; that ended %s ago, and it is being delivered again", pauseText(m.PausedUntil, m.PausedBy, m.Reason), ageText(now.Sub(m.PausedUntil)))
 }
 
 // whereText names the buckets in which something is so; empty when it is in all.

@@ -30,7 +30,7 @@ func newLeaseList(a *app) *cobra.Command {
 			"consistent read of the coordination partition, whatever relays are up.",
 		example:   "  relay lease list --table orders",
 		groups:    settings.Table | settings.Leases,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }
@@ -113,7 +113,7 @@ func (c *leaseList) print(s *settings.Settings, f picture.Fleet) {
 	}
 	c.app.printTable(leaseColumns, lines)
 	for _, pause := range pausesOf(f.Leases) {
-		fmt.Fprintln(c.app.stdout, pause.sentence(""))
+		c.app.printFolded(pause.sentence(""))
 	}
 	if n := len(f.Beyond); n > 0 {
 		fmt.Fprintf(c.app.stdout, "and %s of buckets beyond the bucket count, which relays leave alone\n", counted(n, "lease"))

@@ -31,11 +31,13 @@ func newLeaseRelease(a *app) *cobra.Command {
 			"that ended and left leases which are still to run.",
 		example: "  relay lease release --table orders --bucket 3",
 		groups:  settings.Table | settings.Leases,
-		arguments: append([]settings.Argument{
+		arguments: []settings.Argument{
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, from 0", Required: "say which bucket"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
-		}, consentArguments(&c.consent)...),
-		run: c.run,
+		},
+		consent: &c.consent,
+		run:     c.run,
 	})
 }
 

@@ -48,6 +48,7 @@ func newMessageEnqueue(a *app) *cobra.Command {
 			{Name: "value-file", Value: settings.File(&c.valueFile), Doc: "file with the value"},
 			{Name: "header", Value: settings.Texts(&c.headers), Doc: "header as key=value; repeatable, in this order", Content: true},
 			{Name: "partition", Value: settings.Index(&c.partition), Doc: "partition, whatever the key"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
 		},
 		check: c.check,
@@ -93,7 +94,7 @@ func (c *messageEnqueue) run(ctx context.Context, loaded *settings.Loader) error
 	if err != nil {
 		return err
 	}
-	dynamo, err := c.app.dial(ctx, s)
+	dynamo, err := c.app.reach(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -103,8 +104,11 @@ func (c *messageEnqueue) run(ctx context.Context, loaded *settings.Loader) error
 	}
 	d := enqueuedDocument{ID: message.ID.String(), Topic: message.Topic, Bucket: message.Bucket(s.Relay.BucketCount)}
 	if err := writer.Enqueue(ctx, message); err != nil {
-		if errors.Is(err, outbox.ErrAmbiguous) {
+		switch {
+		case errors.Is(err, outbox.ErrAmbiguous):
 			err = fmt.Errorf("%w\n  look for it with: relay message list --table %s --bucket %d", err, s.Relay.Table, d.Bucket)
+		case errors.As(err, new(outOfPatience)):
+			err = fmt.Errorf("%w\n  nothing was stored", err)
 		}
 		return advised(err, s)
 	}

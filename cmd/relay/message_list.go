@@ -37,6 +37,7 @@ func newMessageList(a *app) *cobra.Command {
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, from 0", Required: "a bucket is required"},
 			{Name: "limit", Value: settings.Count(&c.limit), Doc: "messages to show at most"},
 			{Name: "show-content", Value: settings.Switch(&c.showContent), Doc: "show keys, values and headers too"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
 		},
 		run: c.run,

@@ -48,15 +48,17 @@ func newMessagePark(a *app) *cobra.Command {
 		example: "  relay message park --table orders --bucket 3 --sequence 42 --reason 'customer 7 sends nonsense'\n" +
 			"  relay message park --table orders --topic orders.plcaed --reason mistyped",
 		groups: settings.Table,
-		arguments: append([]settings.Argument{
+		arguments: []settings.Argument{
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket of the row, from 0"},
 			{Name: "sequence", Value: settings.Sequence(&c.sequence), Doc: "number of the row in its bucket"},
 			{Name: "topic", Value: settings.Text(&c.topic), Doc: "topic to be set aside as a whole"},
 			{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown to whoever looks, so no content"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
-		}, consentArguments(&c.consent)...),
-		check: c.check,
-		run:   c.run,
+		},
+		consent: &c.consent,
+		check:   c.check,
+		run:     c.run,
 	})
 }
 

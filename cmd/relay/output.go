@@ -108,8 +108,9 @@ func isTerminal(w io.Writer) bool {
 type column struct {
 	title string
 	right bool // numbers stand right
-	// elastic columns are cut when the table is wider than the text.
-	elastic bool
+	// elastic columns are cut when the table is wider than the text, and stiff ones when
+	// that is not enough.
+	elastic, stiff bool
 }
 
 const (
@@ -120,7 +121,7 @@ const (
 )
 
 // printTable writes aligned columns with a title line, at most textColumns wide
-// as long as the elastic columns can give.
+// as long as the elastic and the stiff columns can give.
 func (a *app) printTable(columns []column, rows [][]string) {
 	head, lines := tableLines(columns, rows, textColumns)
 	if a.coloured(a.stdout) {
@@ -133,7 +134,7 @@ func (a *app) printTable(columns []column, rows [][]string) {
 }
 
 // tableLines are aligned columns below a line of titles, at most as wide as is said as
-// long as the elastic columns can give.
+// long as the elastic and the stiff columns can give.
 func tableLines(columns []column, rows [][]string, width int) (head string, lines []string) {
 	widths := columnWidths(columns, rows, width)
 	titles := make([]string, len(columns))
@@ -156,11 +157,13 @@ func columnWidths(columns []column, rows [][]string, width int) []int {
 		}
 		total += widths[i]
 	}
-	for i, c := range columns {
-		if over := total - width; c.elastic && over > 0 {
-			give := min(over, max(0, widths[i]-leastWidth))
-			widths[i] -= give
-			total -= give
+	for _, gives := range []func(column) bool{func(c column) bool { return c.elastic }, func(c column) bool { return c.stiff }} {
+		for i, c := range columns {
+			if over := total - width; gives(c) && over > 0 {
+				give := min(over, max(0, widths[i]-leastWidth))
+				widths[i] -= give
+				total -= give
+			}
 		}
 	}
 	return widths
@@ -182,17 +185,23 @@ func tableLine(columns []column, widths []int, cells []string) string {
 
 // wrapped is text of at most textColumns, broken at blanks: what follows the
 // first line begins with indent, and all but the last end with more. No-break
-// spaces hold together what they stand between, and become blanks.
+// spaces hold together what they stand between, and become blanks. A word that no line
+// has room for is cut, but where lines end with more: those are to be copied.
 func wrapped(text, indent, more string) string {
 	var lines []string
 	start := len(text) - len(strings.TrimLeft(text, " "))
 	for len([]rune(text)) > textColumns {
 		end := strings.LastIndex(string([]rune(text)[:textColumns-len(more)+1]), " ")
+		rest := end + 1 // behind the blank
 		if end <= start {
-			break
+			if more != "" {
+				break
+			}
+			end = len(string([]rune(text)[:textColumns]))
+			rest = end
 		}
 		lines = append(lines, strings.TrimRight(text[:end], " ")+more)
-		text, start = indent+text[end+1:], len(indent)
+		text, start = indent+text[rest:], len(indent)
 	}
 	return strings.ReplaceAll(strings.Join(append(lines, text), "\n"), "\u00a0", " ")
 }

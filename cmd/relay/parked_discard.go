@@ -31,12 +31,14 @@ func newParkedDiscard(a *app) *cobra.Command {
 			"be with the broker already. relay parked retry --call-off ends it.",
 		example: "  relay parked discard --table orders 5d41402abc4b2a76b9719d911017c592 42",
 		groups:  settings.Table,
-		arguments: append([]settings.Argument{
+		arguments: []settings.Argument{
 			{Name: "bucket", Value: settings.Index(&c.bucket), Doc: "bucket, when several have a row of that key and number"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
-		}, consentArguments(&c.consent)...),
-		check: c.check,
-		run:   c.run,
+		},
+		consent: &c.consent,
+		check:   c.check,
+		run:     c.run,
 	})
 }
 

@@ -27,10 +27,11 @@ func newParkedList(a *app) *cobra.Command {
 		short: "Shows the keys and topics that are set aside, in all buckets",
 		long: "Shows the keys and topics that are set aside, in all buckets, with how many rows of each wait.\n" +
 			"A key without rows that nobody retries goes by itself. Rows are counted up to 1,000, or to 4 MB.\n" +
-			"Keys with rows but no marker, which no relay knows of, are shown too.",
+			"Keys with rows but no marker, which no relay knows of, are shown too. What does not fit a line is\n" +
+			"cut; it stands whole in the JSON.",
 		example:   "  relay parked list --table orders",
 		groups:    settings.Table,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }
@@ -193,14 +194,15 @@ func (c *parkedList) document(s *settings.Settings, keys []asideKey, topics []as
 	return d
 }
 
-// Topics stand whole, since retry and resume need them so; reasons give way.
+// Topics are cut only where there is no room for reasons either: retry and resume need
+// them whole.
 var (
 	asideKeyColumns = []column{
 		{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "ROWS", right: true}, {title: "ATTEMPTS", right: true},
-		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC"}, {title: "REASON", elastic: true},
+		{title: "SINCE", right: true}, {title: "RETRY", right: true}, {title: "TOPIC", stiff: true}, {title: "REASON", elastic: true},
 	}
 	asideTopicColumns = []column{
-		{title: "TOPIC"}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
+		{title: "TOPIC", stiff: true}, {title: "BUCKETS", right: true}, {title: "SINCE", right: true}, {title: "RETRY", right: true},
 		{title: "REASON", elastic: true},
 	}
 	strayColumns = []column{{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "TO DELIVER ITS ROWS"}}
@@ -217,10 +219,11 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 	}
 	if len(topics) > 0 {
 		fmt.Fprintf(out, "table %s: topics that are set aside as a whole\n", s.Relay.Table)
+		now := c.app.ticks()
 		var lines [][]string
 		for _, t := range topics {
 			lines = append(lines, []string{legible(t.Topic), fmt.Sprintf("%d of %d", len(t.buckets), s.Relay.BucketCount),
-				c.app.age(t.ParkedAt), c.app.retryText(t.RetryAt), topicReason(t.Marker)})
+				c.app.age(t.ParkedAt), c.app.retryText(t.retrySince(now)), topicReason(t.Marker, now)})
 		}
 		c.app.printTable(asideTopicColumns, lines)
 	}
@@ -247,9 +250,19 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 	}
 }
 
+// retrySince is since when the topic is being delivered again: for it was asked for, or its
+// pause is over; 0 when it is not.
+func (t asideTopic) retrySince(now store.Ticks) store.Ticks {
+	since, _ := retries{now: now}.underWay(t.Marker)
+	return since
+}
+
 // topicReason is why a topic is set aside, for people.
-func topicReason(m store.Marker) string {
-	if m.PausedUntil != 0 {
+func topicReason(m store.Marker, now store.Ticks) string {
+	switch {
+	case pauseIsOver(m, now):
+		return "was paused " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)
+	case m.PausedUntil != 0:
 		return "paused " + pauseText(m.PausedUntil, m.PausedBy, m.Reason)
 	}
 	return legible(m.Reason)

@@ -36,14 +36,16 @@ func newParkedRetry(a *app) *cobra.Command {
 		example: "  relay parked retry --table orders 5d41402abc4b2a76b9719d911017c592\n" +
 			"  relay parked retry --table orders --all --yes",
 		groups: settings.Table,
-		arguments: append([]settings.Argument{
+		arguments: []settings.Argument{
 			{Name: "all", Value: settings.Switch(&c.all), Doc: "every key that is set aside"},
 			{Name: "topic", Value: settings.Text(&c.topic), Doc: "a topic that is set aside as a whole"},
 			{Name: "call-off", Value: settings.Switch(&c.callOff), Doc: "call the retries off that are under way"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
-		}, consentArguments(&c.consent)...),
-		check: c.check,
-		run:   c.run,
+		},
+		consent: &c.consent,
+		check:   c.check,
+		run:     c.run,
 	})
 }
 

@@ -35,6 +35,7 @@ func newParkedShow(a *app) *cobra.Command {
 		arguments: []settings.Argument{
 			{Name: "limit", Value: settings.Count(&c.limit), Doc: "rows to show at most, of each bucket"},
 			{Name: "show-content", Value: settings.Switch(&c.showContent), Doc: "show keys, values and headers too"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
 		},
 		check: c.check,

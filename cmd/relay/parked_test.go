@@ -378,15 +378,3 @@ func TestBadUsageOfWhatIsSetAside(t *testing.T) {
 var longTopic = strings.Repeat("t", 1021)
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// A topic stands whole, since resume and retry take it whole; the reason gives way.
-func TestParkedListShowsTopicsWhole(t *testing.T) {
-	c := newConsole(t)
-	topic, reason := "orders.production.invoices.v2", strings.Repeat("the consumer is broken ", 8)
-	c.setAside(t, 1, store.Marker{Topic: topic, Reason: reason, ParkedAt: ago(time.Hour)},
-		store.Marker{KeyID: keyA, Topic: topic, Reason: reason, ParkedAt: ago(time.Hour)})
-	got := c.run("parked", "list", "--table", "orders")
-	if got.code != exitDone || strings.Count(got.stdout, "  "+topic+"  ")+strings.Count(got.stdout, "\n"+topic+"  ") != 2 {
-		t.Errorf("%s", got.stdout)
-	}
-}

@@ -99,14 +99,15 @@ func newPause(a *app) *cobra.Command {
 		example: "  relay pause --table orders --all --reason 'cluster upgrade' --for 1h\n" +
 			"  relay pause --table orders --topic orders.placed --reason 'consumer is broken, see #4711'",
 		groups: settings.Table | settings.Leases,
-		arguments: append(append(pausedArguments(&c.paused),
+		arguments: append(pausedArguments(&c.paused),
 			settings.Argument{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown wherever the pause is, so no content",
 				Required: "say why: whoever finds the pause must know"},
 			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until it is resumed"},
 			settings.Argument{Name: "by", Value: settings.Text(&c.by), Doc: "who asks; not given: user@host"},
-			outputArgument(&c.output)), consentArguments(&c.consent)...),
-		check: c.check,
-		run:   c.run,
+			a.timeoutArgument(), outputArgument(&c.output)),
+		consent: &c.consent,
+		check:   c.check,
+		run:     c.run,
 	})
 }
 
@@ -185,7 +186,7 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 	}
 	d := change{question: fmt.Sprintf("pause topic %s in %s, %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"), endText(until))}
 	marked := aside.ofTopic(c.topic)
-	d.facts = topicFacts(c.topic, marked, s.Relay.BucketCount, " already")
+	d.facts = topicFacts(c.topic, marked, f.Now(), s.Relay.BucketCount, " already")
 	before := map[int]store.Marker{}
 	for _, m := range marked {
 		before[m.bucket] = m.Marker

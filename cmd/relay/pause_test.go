@@ -236,3 +236,37 @@ func TestPauseRefusesWhatMakesNoSense(t *testing.T) {
 		t.Error("the table was asked")
 	}
 }
+
+// The pause of a topic ends by itself, and what was set aside is delivered then: until
+// that is done nobody is told that the topic is paused, nor to resume it.
+func TestATopicWhosePauseIsOverIsSaidToGoOn(t *testing.T) {
+	c := newConsole(t)
+	for bucket := range 8 {
+		c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Hour), PausedUntil: ago(10 * time.Minute), PausedBy: "ann"})
+	}
+	const was = "topic placed was paused until 2026-03-01T11:50:00Z, by ann: migration; that ended 10m ago, and it is being delivered again"
+	for _, test := range []struct {
+		line   string
+		wanted []string
+	}{
+		{"status", []string{was, "> nothing, its relays do that by themselves", "relay parked retry --call-off --topic placed"}},
+		{"parked list", []string{"placed   8 of 8     1h    10m  was paused until 2026-03-01T11:50:00Z, by ann: migration\n"}},
+		{"resume --topic placed --dry-run", []string{was}},
+		{"pause --topic placed --reason again --dry-run", []string{was}},
+		{"doctor", []string{"none is paused, and no topic is", "all are being delivered again"}},
+	} {
+		got := c.run(append(strings.Fields(test.line), "--table", "orders")...)
+		said := got.stdout + got.stderr
+		for _, wanted := range test.wanted {
+			if !strings.Contains(strings.Join(strings.Fields(said), " "), strings.Join(strings.Fields(wanted), " ")) {
+				t.Errorf("relay %s: no %q in\n%s", test.line, wanted, said)
+			}
+		}
+		if strings.Contains(said, "placed is paused") || strings.Contains(said, "relay resume") {
+			t.Errorf("relay %s says that it is paused:\n%s", test.line, said)
+		}
+	}
+	if said := strings.Join(bucketLines(c.picture(t, 8), 0, 400), "\n"); !strings.Contains(said, "topic placed, for 1h, was paused until") {
+		t.Errorf("relay top:\n%s", said)
+	}
+}

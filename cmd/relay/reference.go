@@ -60,7 +60,9 @@ What each command does, and all settings. "relay COMMAND --help" says the same, 
 
 Results go to stdout, logs and questions to stderr. Exit codes: 0 done, 1 failed while running, 2 bad usage or
 settings (nothing was started), 3 the table contradicts the settings. What changes something shows it and asks first;
-` + "`--yes`" + ` answers, ` + "`--dry-run`" + ` shows the requests and sends none.
+` + "`--yes`" + ` answers, ` + "`--dry-run`" + ` shows the requests and sends none. No command waits for a table that does not answer:
+a request that is not through after ` + "`--timeout`" + ` (15 s), its repetitions included, ends it, and what was changed and
+what was not is said.
 
 | command | what it does |
 |---|---|

@@ -31,7 +31,8 @@ func newResume(a *app) *cobra.Command {
 		example: "  relay resume --table orders --all\n" +
 			"  relay resume --table orders --topic orders.placed",
 		groups:    settings.Table | settings.Leases,
-		arguments: append(append(pausedArguments(&c.paused), outputArgument(&c.output)), consentArguments(&c.consent)...),
+		arguments: append(pausedArguments(&c.paused), a.timeoutArgument(), outputArgument(&c.output)),
+		consent:   &c.consent,
 		check:     c.check,
 		run:       c.run,
 	})
@@ -123,7 +124,7 @@ func (c *resume) topicChange(s *settings.Settings, found aside) (change, error) 
 	if len(marked) == 0 {
 		return d, errors.Join(fmt.Errorf("topic %s is neither paused nor set aside", legible(c.topic)), found.unreadableFault())
 	}
-	d.facts = topicFacts(c.topic, marked, s.Relay.BucketCount, "")
+	d.facts = topicFacts(c.topic, marked, at, s.Relay.BucketCount, "")
 	d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(marked), "bucket"))
 	return d, nil
 }

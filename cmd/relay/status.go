@@ -39,6 +39,7 @@ func newStatus(a *app) *cobra.Command {
 		arguments: []settings.Argument{
 			{Name: "all", Value: settings.Switch(&c.all), Doc: "show each relay, bucket and trouble, however many there are"},
 			{Name: "cost", Value: settings.Switch(&c.cost), Doc: "show the requests and read units that the picture took"},
+			a.timeoutArgument(),
 			outputArgument(&c.output),
 		},
 		run: c.run,

@@ -27,7 +27,7 @@ func newTableCreate(a *app) *cobra.Command {
 			"is to stay, see relay table cloudformation and relay table terraform.",
 		example:   "  relay table create --table orders",
 		groups:    settings.Table,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }
@@ -42,7 +42,7 @@ type tableDocument struct {
 
 func (c *tableCreate) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	dynamo, err := c.app.dial(ctx, s)
+	dynamo, err := c.app.reach(ctx, s)
 	if err != nil {
 		return err
 	}

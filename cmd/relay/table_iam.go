@@ -37,6 +37,7 @@ func newTableIAM(a *app) *cobra.Command {
 		arguments: []settings.Argument{
 			{Name: "role", Value: settings.Choice(&c.role, roles()), Doc: "relay, writer or operator", Required: "a role is required: relay, writer or operator"},
 			{Name: "account", Value: settings.Account(&c.account), Doc: "AWS account of the table, 12 digits; not given: the table is asked"},
+			a.timeoutArgument(),
 			output,
 		},
 		run: c.run,
@@ -93,7 +94,7 @@ func (c *tableIAM) arn(ctx context.Context, s *settings.Settings) (string, error
 	if strings.HasPrefix(table, "arn:") {
 		return table, nil
 	}
-	dynamo, err := c.app.dial(ctx, s)
+	dynamo, err := c.app.reach(ctx, s)
 	if err != nil {
 		return "", err
 	}

@@ -31,7 +31,7 @@ func newTableShow(a *app) *cobra.Command {
 			"DynamoDB's own, some hours old.",
 		example:   "  relay table show --table orders",
 		groups:    settings.Table,
-		arguments: []settings.Argument{outputArgument(&c.output)},
+		arguments: []settings.Argument{a.timeoutArgument(), outputArgument(&c.output)},
 		run:       c.run,
 	})
 }
@@ -58,7 +58,7 @@ type aspectDocument struct {
 
 func (c *tableShow) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	dynamo, err := c.app.dial(ctx, s)
+	dynamo, err := c.app.reach(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func newTop(a *app) *cobra.Command {
 		groups:  settings.Table | settings.Picture,
 		arguments: []settings.Argument{
 			{Name: "interval", Value: settings.Duration(&c.interval), Doc: "between the end of one picture and the next"},
+			a.timeoutArgument(),
 		},
 		run: c.run,
 	})

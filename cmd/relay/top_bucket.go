@@ -105,6 +105,8 @@ func standingText(f picture.Fleet, m store.Marker) string {
 	case m.KeyID != "":
 		text = fmt.Sprintf("key %s of topic %s, rejected %s, for %s%s", m.KeyID, cmp.Or(legible(m.Topic), "not readable"),
 			counted(m.Attempts, "time"), since, reasonText(m.Reason))
+	case pauseIsOver(m, f.Now()):
+		text = fmt.Sprintf("topic %s, for %s, was paused %s", legible(m.Topic), since, endedPauseText(m, f.Now()))
 	case m.PausedUntil != 0:
 		text = fmt.Sprintf("topic %s, for %s, paused %s", legible(m.Topic), since, pauseText(m.PausedUntil, m.PausedBy, m.Reason))
 	default:

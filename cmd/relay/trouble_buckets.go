@@ -153,6 +153,7 @@ func topicsAside(p picture.Table) (found []trouble) {
 		topic, where := "topic "+legible(g.topic), whereText(g.buckets, len(p.Buckets))
 		kind, text := topicSetAside, fmt.Sprintf("%s is set aside as a whole%s, for %s%s", topic, where, agoText(p.Fleet, g.first), reasonText(g.last.Reason))
 		advice := "to deliver it: relay parked retry --topic " + shellWord(g.topic)
+		callOff := "; to stop that: relay parked retry --call-off --topic " + shellWord(g.topic)
 		if g.last.PausedUntil != 0 {
 			kind, text = pausedTopic, fmt.Sprintf("%s is paused%s %s", topic, where, pauseText(g.last.PausedUntil, g.last.PausedBy, g.last.Reason))
 			advice = "to go on: relay resume --topic " + shellWord(g.topic)
@@ -160,8 +161,12 @@ func topicsAside(p picture.Table) (found []trouble) {
 		if g.retried > 0 {
 			text += "; it is being delivered again"
 		}
-		if g.retried == g.keys { // as many as there are buckets
-			advice = "nothing, it has been asked for; to stop that: relay parked retry --call-off --topic " + shellWord(g.topic)
+		switch {
+		case g.retried == g.keys: // as many as there are buckets
+			advice = "nothing, it has been asked for" + callOff
+		case pauseIsOver(g.last, p.Now()):
+			text = fmt.Sprintf("%s was paused%s %s", topic, where, endedPauseText(g.last, p.Now()))
+			advice = "nothing, its relays do that by themselves; if it goes on for long, see their logs or /status" + callOff
 		}
 		found = append(found, newTrouble(kind, g.buckets, text, advice))
 	}

@@ -103,7 +103,9 @@ func (t Table) Fault() error {
 // times more.
 var ErrGivenUp = errors.New("not read, since others could not be read")
 
-// faultsAtMost is after how many faults the rest is given up, beyond those under way.
+// faultsAtMost is after how many faults the rest is given up, beyond those under way. A
+// bucket that was given no answer in time is as good as that many: each further one would
+// take as long again.
 const faultsAtMost = 8
 
 // Take reads the fleet, and then of each bucket, several at once: the first message;
@@ -131,7 +133,10 @@ func Take(ctx context.Context, table Asker, o Options) (Table, error) {
 				b.Fault = ErrGivenUp
 				return nil
 			}
-			if b.Fault = (look{table: m, options: o, at: fleet.At, bucket: i}).into(ctx, b); b.Fault != nil {
+			switch b.Fault = (look{table: m, options: o, at: fleet.At, bucket: i}).into(ctx, b); {
+			case errors.Is(b.Fault, context.DeadlineExceeded):
+				faults.Store(faultsAtMost) // it has taken long already
+			case b.Fault != nil:
 				faults.Add(1)
 			}
 			return nil
