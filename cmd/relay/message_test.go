@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,11 +93,18 @@ func printable(m outbox.Message) []string {
 	return parts
 }
 
+// Of a file that is far too large no more is read than shows it.
 func TestTooLargeAMessageIsRefusedWithItsLimit(t *testing.T) {
+	huge := filepath.Join(t.TempDir(), "huge")
+	if err := errors.Join(os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
 	c := newConsole(t)
-	got := c.runWith(strings.Repeat("x", 500_000), nil, "message", "enqueue", "--table", "orders", "--topic", "t", "-")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "the limit is 408576") || !strings.Contains(got.stderr, "nothing was sent") {
-		t.Errorf("%+v", got)
+	for _, value := range [][]string{{"-"}, {"--value-file", huge}} {
+		got := c.runWith(strings.Repeat("x", 500_000), nil, append([]string{"message", "enqueue", "--table", "orders", "--topic", "t"}, value...)...)
+		if got.code != exitFailed || !strings.Contains(got.stderr, "the limit is 408576") || !strings.Contains(got.stderr, "nothing was sent") {
+			t.Errorf("%v: %+v", value, got)
+		}
 	}
 }
 
