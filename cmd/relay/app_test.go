@@ -162,7 +162,7 @@ func TestBadUsageExitsWithTwoAndSaysWhatIsNearest(t *testing.T) {
 		"doctor --table orders --bucket 8":                                   "--bucket 8: the outbox has the buckets 0 to 7",
 		"doctor --table orders --repair-sequence --bucket 1 --yes --dry-run": "--dry-run: give one of --yes and --dry-run",
 		"message enqueue --table orders --topic t --value v -":               "--value: give one of --value, --value-file and -",
-		"message enqueue --table orders --topic t --value-file /no":          "read the value: open /no",
+		"message enqueue --table orders --topic t --value-file /no":          "--value-file: the file cannot be read: no such file",
 	} {
 		got := c.run(strings.Fields(line)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, want) || got.stdout != "" {

@@ -154,7 +154,7 @@ func (c *messageEnqueue) readValue() (value []byte, err error) {
 	case c.valueFile != "":
 		file, err := os.Open(c.valueFile)
 		if err != nil {
-			return nil, usageErrorf("read the value: %w", err)
+			return nil, usageErrorf("--value-file: the file cannot be read: %w", settings.WithoutPath(err))
 		}
 		defer file.Close()
 		source = file
@@ -162,7 +162,7 @@ func (c *messageEnqueue) readValue() (value []byte, err error) {
 		return nil, nil
 	}
 	if value, err = io.ReadAll(io.LimitReader(source, outbox.MaxItemBytes+1)); err != nil {
-		return nil, usageErrorf("read the value: %w", err)
+		return nil, usageErrorf("read the value: %w", settings.WithoutPath(err))
 	}
 	return value, nil // never nil: an empty file is an empty value, not a tombstone
 }
