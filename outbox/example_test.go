@@ -48,7 +48,7 @@ func ExampleWriter_Commit() {
 		case errors.Is(err, outbox.ErrAmbiguous):
 			fmt.Println("look whether the order is there:", err)
 			return
-		case !errors.As(err, &canceled):
+		case errors.Is(err, outbox.ErrSequenceBehind), !errors.As(err, &canceled):
 			fmt.Println("not placed:", err)
 			return
 		}

@@ -202,6 +202,9 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 			t.Errorf("%s: %s", r.Alert, fault)
 		}
 		wantLabels(t, r.Alert, r.Annotations.Summary+r.Annotations.Description, grouped)
+		if !slices.Contains(grouped, "outbox_name") {
+			t.Errorf("%s is not told for each outbox: where another one is well, it never comes", r.Alert)
+		}
 		if r.Annotations.Summary == "" || r.Annotations.Description == "" || r.Labels["severity"] != "critical" && r.Labels["severity"] != "warning" {
 			t.Errorf("%s says too little: %+v", r.Alert, r)
 		}

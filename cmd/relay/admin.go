@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,13 +93,13 @@ func readToken(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	content, err := os.ReadFile(path)
+	content, err := settings.ReadSecret(path)
 	if err != nil {
 		return "", fmt.Errorf("admin-token-file: %w", err)
 	}
-	token := strings.TrimSpace(string(content))
+	token := strings.TrimSpace(content)
 	if token == "" {
-		return "", fmt.Errorf("admin-token-file %s: has no token in it", path)
+		return "", errors.New("admin-token-file: the file has no token in it")
 	}
 	return token, nil
 }

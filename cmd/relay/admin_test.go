@@ -189,8 +189,8 @@ func TestRunEndsWithoutItsAdminAddress(t *testing.T) {
 	}{
 		{[]string{"--admin-addr", taken.Addr().String()}, exitFailed, "admin-addr " + taken.Addr().String() + " is in use, perhaps by another relay of this host"},
 		{[]string{"--admin-addr", "203.0.113.7:9464"}, exitFailed, "admin-addr 203.0.113.7:9464: "},
-		{[]string{"--admin-token-file", empty}, exitUsage, "has no token in it"},
-		{[]string{"--admin-token-file", empty + ".none"}, exitUsage, "admin-token-file: open "},
+		{[]string{"--admin-token-file", empty}, exitUsage, "admin-token-file: the file is empty"},
+		{[]string{"--admin-token-file", empty + ".none"}, exitUsage, "admin-token-file: the file cannot be read: no such file"},
 	} {
 		got := runRelay(t, newConsole(t).table, "relay.started", c.args...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) || strings.Contains(got.stderr, "relay.started") {

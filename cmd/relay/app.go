@@ -53,8 +53,9 @@ func (a *app) execute(ctx context.Context) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	addCobrasOwn(root) // which print to where the root does by now
 	err := root.ExecuteContext(ctx)
-	if err == nil && printed.fault != nil {
+	if printed.fault != nil && !errors.As(err, new(runError)) { // cobra's own commands return it as it is
 		err = runError{fmt.Errorf("print the result: %w", printed.fault)}
 	}
 	switch {
@@ -120,6 +121,30 @@ func (a *app) root() *cobra.Command {
 		newReference(a), newVersion(a))
 }
 
+// addCobrasOwn adds the commands that cobra has itself, which it else does when it
+// executes: of these, too, one that is not there is bad usage, not a wish for help.
+func addCobrasOwn(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE, c.SuggestionsMinimumDistance = cobra.ArbitraryArgs, noCommand, root.SuggestionsMinimumDistance
+		}
+	}
+	root.SetHelpCommand(&cobra.Command{
+		Use: "help [command]", Short: "Says more about a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 {
+				err = noCommand(found, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	})
+}
+
 // group is a command that only has subcommands.
 func (a *app) group(name, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
@@ -129,20 +154,24 @@ func (a *app) group(name, short string, children ...*cobra.Command) *cobra.Comma
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("which command? see %s --help", cmd.CommandPath())
-			}
-			text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				text += "; the nearest is " + near[0]
-			}
-			return errors.New(text)
-		},
+		RunE:                       noCommand,
 	}
 	cmd.SetUsageTemplate(usageTemplate)
 	cmd.AddCommand(children...)
 	return cmd
+}
+
+// noCommand says that a group was asked for none of its commands, or for one that it
+// does not have.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("which command? see %s --help", cmd.CommandPath())
+	}
+	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; the nearest is " + near[0]
+	}
+	return errors.New(text)
 }
 
 // spec describes a command that does something.

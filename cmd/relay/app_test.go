@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -141,6 +142,11 @@ func TestBadUsageExitsWithTwoAndSaysWhatIsNearest(t *testing.T) {
 		"mesage":                                 `relay has no command "mesage"; the nearest is message`,
 		"message":                                "which command? see relay message --help",
 		"message lst":                            `relay message has no command "lst"; the nearest is list`,
+		"help mesage":                            `relay has no command "mesage"; the nearest is message`,
+		"help message lst":                       `relay message has no command "lst"; the nearest is list`,
+		"completion":                             "which command? see relay completion --help",
+		"completion bsh":                         `relay completion has no command "bsh"; the nearest is bash`,
+		"completion bash now":                    `unknown command "now"`,
 		"message list":                           "--bucket: a bucket is required",
 		"message list --limit 0":                 `--limit "0": must be a whole number, 1 or more`,
 		"version now":                            `"now": takes no such argument`,
@@ -156,7 +162,7 @@ func TestBadUsageExitsWithTwoAndSaysWhatIsNearest(t *testing.T) {
 		"doctor --table orders --bucket 8":                                   "--bucket 8: the outbox has the buckets 0 to 7",
 		"doctor --table orders --repair-sequence --bucket 1 --yes --dry-run": "--dry-run: give one of --yes and --dry-run",
 		"message enqueue --table orders --topic t --value v -":               "--value: give one of --value, --value-file and -",
-		"message enqueue --table orders --topic t --value-file /no":          "read the value: open /no",
+		"message enqueue --table orders --topic t --value-file /no":          "--value-file: the file cannot be read: no such file",
 	} {
 		got := c.run(strings.Fields(line)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, want) || got.stdout != "" {
@@ -189,8 +195,8 @@ func TestWrongSettingsSendNoRequest(t *testing.T) {
 
 func TestHelpFitsTheWidth(t *testing.T) {
 	c := newConsole(t)
-	for _, command := range []string{"", "run", "demo", "simulate", "table", "table create", "table show", "table cloudformation", "table terraform", "table iam", "message", "message list", "message enqueue", "message park",
-		"parked", "parked list", "parked show", "parked retry", "parked discard", "doctor", "version"} {
+	commands := leaves((&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}).root())
+	for _, command := range append(commands, "", "table", "message", "parked", "lease") {
 		got := c.run(append(strings.Fields(command), "--help")...)
 		if got.code != exitDone || got.stderr != "" {
 			t.Errorf("relay %s --help: exit %d, stderr %q", command, got.code, got.stderr)
@@ -202,6 +208,22 @@ func TestHelpFitsTheWidth(t *testing.T) {
 		}
 	}
 	golden(t, "help_run.txt", c.run("run", "--help").stdout)
+}
+
+// full is a place that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// A result that nobody got is a failure, whichever command printed it: those of cobra too.
+func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
+	for _, line := range []string{"version", "version --output json", "cost", "reference markdown", "completion bash", "completion zsh", "--help", "help cost"} {
+		var stderr strings.Builder
+		code := execute(context.Background(), strings.Fields(line), nil, strings.NewReader(""), full{}, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), "print the result: no space left on device") {
+			t.Errorf("relay %s: exit %d, %s", line, code, stderr.String())
+		}
+	}
 }
 
 func TestCompletionIsThere(t *testing.T) {

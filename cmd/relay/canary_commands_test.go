@@ -157,6 +157,21 @@ func TestCanariesOfWrongCommandLines(t *testing.T) {
 	}
 }
 
+// What should be in a file may be given in place of its name.
+func TestCanariesInPlaceOfFiles(t *testing.T) {
+	for _, line := range []string{
+		"message enqueue --topic placed --value-file " + canaryValue,
+		"run --brokers b --admin-addr 127.0.0.1:0 --admin-token-file " + canaryToken,
+		"run --brokers b --kafka sasl.password.file=" + canaryPassword,
+	} {
+		got := canaryTable(t).run(append(strings.Fields(line), "--table", "orders")...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "the file cannot be read: no such file") {
+			t.Errorf("relay %s: %+v", line, got)
+		}
+		mustNotLeak(t, "relay "+line, got.stdout+got.stderr)
+	}
+}
+
 // DynamoDB refuses our credentials: what is said of it does not have them, nor what was
 // signed with them.
 func TestCanariesOfRefusedAWSCredentials(t *testing.T) {

@@ -50,7 +50,7 @@ func newCost(a *app) *cobra.Command {
 		arguments: append(append([]settings.Argument{
 			{Name: "rate", Value: settings.NumberFromZero(&c.rate, maxCostRate), Doc: "messages a second; 0: the outbox is idle"},
 			{Name: "size", Value: settings.Size(&c.size), Doc: "of a message's topic, key, value and headers together"},
-			{Name: "relays", Value: settings.Count(&c.relays), Doc: "how many run"},
+			{Name: "relays", Value: bounded{settings.Count(&c.relays), &c.relays, outbox.MaxBucketCount}, Doc: "how many run"},
 			{Name: "buckets", Value: bounded{settings.Count(&c.buckets), &c.buckets, outbox.MaxBucketCount}, Doc: "of the outbox; not given: bucket-count of the settings"},
 			{Name: "per-transaction", Value: bounded{settings.Count(&c.perTransaction), &c.perTransaction, outbox.MaxCallItems}, Doc: "messages of one bucket that are committed together, 1 to 100"},
 			{Name: "notified", Value: settings.NumberFromZero(&c.notified, 1), Doc: "share of the commits of which the owner is told at once, 0 to 1, by writers in its process"},
@@ -72,7 +72,7 @@ func (c *reckonCost) run(_ context.Context, loaded *settings.Loader) error {
 	}
 	w := c.workload(&loaded.Settings)
 	if err := w.Validate(); err != nil {
-		return usageErrorf("%w", err)
+		return usageErrorf("%s", strings.NewReplacer("MessageBytes", "--size", "PerTransaction", "--per-transaction").Replace(err.Error()))
 	}
 	if c.output == formatJSON {
 		return printJSON(c.app.stdout, c.document(w, priced))

@@ -30,7 +30,7 @@ func pricesArguments(p *prices) []settings.Argument {
 		{Name: "read-price", Value: settings.Number(&p.read, maxPrice), Doc: "of a million read units; with --write-price costs are shown"},
 		{Name: "write-price", Value: settings.Number(&p.write, maxPrice), Doc: "of a million write units"},
 		{Name: "currency", Value: settings.Text(&p.currency), Doc: "of these prices, such as USD"},
-		{Name: "prices", Value: settings.Text(&p.file), Doc: "YAML file with read-price, write-price and currency; the flags win"},
+		{Name: "prices", Value: settings.File(&p.file), Doc: "YAML file with read-price, write-price and currency; the flags win"},
 	}
 }
 

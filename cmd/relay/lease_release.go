@@ -24,11 +24,11 @@ func newLeaseRelease(a *app) *cobra.Command {
 	return a.command(spec{
 		use:   "release --bucket N",
 		short: "Frees the lease of a bucket whose owner is gone",
-		long: "Frees the lease of a bucket whose owner is gone, so that a relay claims it in its next round: a lease\n" +
-			"that has lapsed, or one whose owner has stopped, or was not seen for a lease duration. Any other is\n" +
-			"refused: stop its owner instead, which hands over by itself. The lease is freed only if it still is\n" +
-			"the one that was read. Relays claim a lapsed lease without this command; what it is for is an owner\n" +
-			"that ended and left leases which are still to run.",
+		long: "Frees the lease of a bucket whose owner is gone, so that a relay claims it in its next round: a\n" +
+			"lease that has lapsed, or one whose owner has stopped, or was not seen for a lease duration. Any\n" +
+			"other is refused: stop its owner instead, which hands over by itself. The lease is freed only if it\n" +
+			"still is the one that was read. Relays claim a lapsed lease without this command; what it is for is\n" +
+			"an owner that ended and left leases which are still to run.",
 		example: "  relay lease release --table orders --bucket 3",
 		groups:  settings.Table | settings.Leases,
 		arguments: []settings.Argument{

@@ -148,22 +148,25 @@ func (c *messageEnqueue) message() (outbox.Message, error) {
 	return m, err
 }
 
+// readValue reads no more than shows that a value is too large, wherever it comes from.
 func (c *messageEnqueue) readValue() (value []byte, err error) {
+	source := c.app.stdin
 	switch {
 	case c.hasValue:
 		return []byte(c.value), nil
 	case c.fromStdin:
-		value, err = io.ReadAll(io.LimitReader(c.app.stdin, outbox.MaxItemBytes+1))
 	case c.valueFile != "":
-		value, err = os.ReadFile(c.valueFile)
+		file, err := os.Open(c.valueFile)
+		if err != nil {
+			return nil, usageErrorf("--value-file: the file cannot be read: %w", settings.WithoutPath(err))
+		}
+		defer file.Close()
+		source = file
 	default:
 		return nil, nil
 	}
-	if err != nil {
-		return nil, usageErrorf("read the value: %w", err)
+	if value, err = io.ReadAll(io.LimitReader(source, outbox.MaxItemBytes+1)); err != nil {
+		return nil, usageErrorf("read the value: %w", settings.WithoutPath(err))
 	}
-	if value == nil {
-		value = []byte{} // an empty file is an empty value, not a tombstone
-	}
-	return value, nil
+	return value, nil // never nil: an empty file is an empty value, not a tombstone
 }

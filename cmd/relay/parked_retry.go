@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,30 +74,22 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := c.app.tellBeyond(ctx, client, s); err != nil {
 		return advised(err, s)
 	}
-	chosen, passedOver := c.choose(found)
-	if c.topic != "" && len(chosen) == 0 {
-		return fmt.Errorf("topic %s is not set aside as a whole", legible(c.topic))
-	}
-	if c.callOff {
-		if missing := c.without(chosen); len(missing) > 0 {
-			return notSetAside(missing)
-		}
-		return advised(c.app.carryOut(ctx, client, c.callingOff(found, chosen), c.consent, c.output), s)
-	}
-	if c.all {
-		if err := found.findStrays(ctx, client, s); err != nil {
+	if !c.callOff {
+		if found, err = c.withStrays(ctx, client, s, found); err != nil {
 			return advised(err, s)
 		}
-		for _, stray := range found.strays {
-			c.keyIDs = append(c.keyIDs, stray.keyID)
-		}
-		c.keyIDs = slices.Compact(slices.Sorted(slices.Values(c.keyIDs)))
 	}
-	strays, err := c.findStrays(ctx, client, s, chosen)
-	if err != nil {
-		return advised(err, s)
+	chosen, passedOver := c.choose(found)
+	if c.topic != "" && len(chosen) == 0 {
+		return errors.Join(fmt.Errorf("topic %s is not set aside as a whole", legible(c.topic)), found.unreadableFault())
 	}
-	if err := c.app.carryOut(ctx, client, c.change(append(chosen, strays...), passedOver), c.consent, c.output); err != nil {
+	if missing := c.without(chosen); len(missing) > 0 {
+		return notSetAside(missing)
+	}
+	if c.callOff {
+		return advised(c.app.carryOut(ctx, client, c.callingOff(found, chosen), c.consent, c.output), s)
+	}
+	if err := c.app.carryOut(ctx, client, c.change(chosen, passedOver), c.consent, c.output); err != nil {
 		return advised(err, s)
 	}
 	if c.all {
@@ -131,36 +124,73 @@ func (c *parkedRetry) choose(found aside) (chosen []asideMarker, passedOver int)
 	return chosen, passedOver
 }
 
-// findStrays looks for the key ids that have no marker: their rows may be there, and
-// get one. Ids that nothing is set aside under are an error, before anything is sent.
-func (c *parkedRetry) findStrays(ctx context.Context, client *store.Client, s *settings.Settings, chosen []asideMarker) ([]asideMarker, error) {
-	var strays []asideMarker
-	var missing []string
-	for _, id := range c.without(chosen) {
-		places, err := findKey(ctx, client, s, id, 1, c.app.ticks())
-		if err != nil {
-			return nil, err
+// withStrays adds keys that have rows and no marker to what is set aside: all of them, or
+// those of the ids that were given. A key may have a marker in one bucket and be without
+// one in another.
+func (c *parkedRetry) withStrays(ctx context.Context, client *store.Client, s *settings.Settings, found aside) (aside, error) {
+	looked := found.unmarked(c.keyIDs, s.Relay.BucketCount)
+	if c.all {
+		if err := found.findStrays(ctx, client, s); err != nil {
+			return found, err
 		}
-		if len(places) == 0 {
-			missing = append(missing, id)
-		}
-		for _, p := range places {
-			m := store.Marker{KeyID: id}
-			if p.marker != nil { // written since
-				m = *p.marker
-			} else {
-				m.Topic = p.rows[0].row.Message.Topic
+		looked = found.strays
+	}
+	strays := make([][]asideMarker, s.Relay.BucketCount)
+	err := inBuckets(ctx, s, func(ctx context.Context, bucket int) error {
+		for _, stray := range looked {
+			if stray.bucket != bucket {
+				continue
 			}
-			strays = append(strays, asideMarker{p.bucket, m})
+			marker, is, err := readStray(ctx, client, stray)
+			if err != nil {
+				return err
+			}
+			if is {
+				strays[bucket] = append(strays[bucket], marker)
+			}
 		}
-	}
-	if len(missing) > 0 {
-		return nil, notSetAside(missing)
-	}
-	return strays, nil
+		return nil
+	})
+	found.markers = append(found.markers, slices.Concat(strays...)...)
+	return found, err
 }
 
-// without are the key ids that were given and have no marker.
+// unmarked are the keys with an id among some, in each bucket where it has no marker.
+func (a aside) unmarked(keyIDs []string, bucketCount int) (keys []strayKey) {
+	marked := map[strayKey]bool{}
+	for _, m := range a.markers {
+		marked[strayKey{m.bucket, m.KeyID}] = true
+	}
+	for bucket := range bucketCount {
+		for _, id := range keyIDs {
+			if key := (strayKey{bucket, id}); !marked[key] {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// readStray is the marker that a key without one is to have, at no time yet, or the one
+// that was written since; is tells whether the key has rows at all.
+func readStray(ctx context.Context, client *store.Client, key strayKey) (marker asideMarker, is bool, err error) {
+	rows, _, err := readAsideRows(ctx, client, key.bucket, key.keyID, 0, 1)
+	if err != nil || len(rows) == 0 {
+		return marker, false, err
+	}
+	since, err := readMarkers(ctx, client, key.bucket)
+	if err != nil {
+		return marker, false, err
+	}
+	for _, m := range since.markers {
+		if m.KeyID == key.keyID {
+			return m, true, nil
+		}
+	}
+	return asideMarker{key.bucket, store.Marker{KeyID: key.keyID, Topic: rows[0].row.Message.Topic}}, true, nil
+}
+
+// without are the key ids that were given and are not among what was chosen.
 func (c *parkedRetry) without(chosen []asideMarker) []string {
 	return slices.DeleteFunc(slices.Clone(c.keyIDs), func(id string) bool {
 		return slices.ContainsFunc(chosen, func(m asideMarker) bool { return m.KeyID == id })

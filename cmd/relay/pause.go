@@ -90,12 +90,12 @@ func newPause(a *app) *cobra.Command {
 	return a.command(spec{
 		use:   "pause --bucket N | --topic TOPIC | --all --reason REASON [--for DURATION]",
 		short: "Stops the delivery of a bucket, a topic or all, for a while or until it is resumed",
-		long: "Stops the delivery of one bucket, of one topic, or of all buckets, until relay resume, or for as long\n" +
-			"as --for says. It is written in the table: it holds for whoever owns a bucket, now and later, and\n" +
-			"across restarts. Relays learn of it within a lease renew interval. A paused bucket stays with its\n" +
-			"owner, and its messages wait in their order; writers go on. What was published and not removed yet\n" +
-			"is published again after the pause. The rows of a paused topic are set aside as they come, so that\n" +
-			"other topics pass. A pause that is on gets another end, and another reason, by a second one.",
+		long: "Stops the delivery of one bucket, of one topic, or of all buckets, until relay resume, or for as\n" +
+			"long as --for says. It is written in the table: it holds for whoever owns a bucket, now and later,\n" +
+			"and across restarts. Relays learn of it within a lease renew interval. A paused bucket stays with\n" +
+			"its owner, and its messages wait in their order; writers go on. What was published and not removed\n" +
+			"yet is published again after the pause. The rows of a paused topic are set aside as they come, so\n" +
+			"that other topics pass. A pause that is on gets another end, and another reason, by a second one.",
 		example: "  relay pause --table orders --all --reason 'cluster upgrade' --for 1h\n" +
 			"  relay pause --table orders --topic orders.placed --reason 'consumer is broken, see #4711'",
 		groups: settings.Table | settings.Leases,

@@ -101,6 +101,7 @@ func TestCompletions(t *testing.T) {
 		"run --config ":                   ":0",
 		"run --admin-token-file ":         ":0",
 		"message enqueue --value-file ":   ":0",
+		"cost --prices ":                  ":0",
 		"parked list --output ":           "text\njson\n:4",
 		"parked show ":                    ":4",
 		"simulate --faults ":              "none\ndefault\nstorm\n:4",

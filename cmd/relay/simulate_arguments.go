@@ -79,10 +79,10 @@ func (v bounded) Set(text string) error {
 // replay is the command that shows a run again, with every setting.
 func (c *simulate) replay(o simulation.Options) string {
 	if c.scenario != nil && c.scenario.Options.Seed == o.Seed {
-		return "relay simulate --scenario " + c.script
+		return "relay simulate --scenario " + shellWord(c.script)
 	}
 	if c.scenario != nil {
-		return fmt.Sprintf("relay simulate --scenario %s --seed %d", c.script, o.Seed)
+		return fmt.Sprintf("relay simulate --scenario %s --seed %d", shellWord(c.script), o.Seed)
 	}
 	return strings.Join([]string{"relay simulate",
 		fmt.Sprintf("--seed %d", o.Seed),

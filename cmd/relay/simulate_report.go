@@ -95,7 +95,11 @@ func (p *seedText) violations(r simulated) {
 		}
 	}
 	fmt.Fprintln(out, "  see it again with:")
-	fmt.Fprintln(out, wrapped("    "+p.command.replay(r.options), "      ", ` \`))
+	replay := "    " + p.command.replay(r.options)
+	if p.command.scenario == nil { // a file's name is not to be broken
+		replay = wrapped(replay, "      ", ` \`)
+	}
+	fmt.Fprintln(out, replay)
 }
 
 func concerned(v simulation.Violation) string {

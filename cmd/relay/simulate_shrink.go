@@ -83,7 +83,7 @@ func (p *shrinkProgress) end() {
 }
 
 // replay is the command that plays the scenario.
-func (s shrunk) replay() string { return "relay simulate --scenario " + s.file }
+func (s shrunk) replay() string { return "relay simulate --scenario " + shellWord(s.file) }
 
 // makeShrunk finds out whether the file of a shrunk seed can be written. No
 // promise may be broken, so nothing is left of that.

@@ -260,7 +260,7 @@ func TestSimulatePlaysAScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, bad := filepath.Join(t.TempDir(), "good.txt"), filepath.Join(t.TempDir(), "bad.txt")
+	good, bad := filepath.Join(t.TempDir(), "good.txt"), filepath.Join(t.TempDir(), strings.Repeat("a long ", 15)+"name.txt")
 	for path, text := range map[string]string{
 		good: string(story),
 		bad:  strings.Replace(string(story), "expect 2 deliveries", "expect 3 deliveries", 1),
@@ -274,7 +274,9 @@ func TestSimulatePlaysAScenario(t *testing.T) {
 		t.Errorf("exit %d\n%s", got.code, got.stderr)
 	}
 	got := c.run("simulate", "--scenario", bad)
-	if got.code != exitFailed || !strings.Contains(got.stdout, "expect 3 deliveries") || !strings.Contains(got.stdout, "--scenario") {
+	if got.code != exitFailed || !strings.Contains(got.stdout, "expect 3 deliveries") ||
+		!strings.Contains(got.stdout, "relay simulate --scenario '"+bad+"'\n") { // to be pasted
+
 		t.Errorf("exit %d\n%s", got.code, got.stdout)
 	}
 	for _, wrong := range [][]string{

@@ -308,24 +308,6 @@ func TestStatusOnlyReads(t *testing.T) {
 	}
 }
 
-// What writers and operators have put into the table cannot steer a terminal.
-func TestStatusIsSafeForATerminal(t *testing.T) {
-	c := newConsole(t)
-	evil := "\x1b[2J"
-	c.relay(t, evil, map[string]types.AttributeValue{"LastSeenUtc": ticksValue(ago(time.Hour)), "Mode": text(evil), "Incarnation": text(evil)})
-	lease := owned(evil, -time.Hour)
-	lease["PausedUntilUtc"], lease["PausedBy"], lease["PauseReason"] = ticksValue(ago(-time.Hour)), text(evil), text(evil)
-	c.lease(t, 0, lease)
-	c.lease(t, 1, owned(evil+"gone", time.Hour))
-	m := outbox.Message{ID: uuid.UUID{1}, Topic: evil, CreatedAt: noon.Add(-time.Hour)}
-	c.put(t, schema.EncodeMessage(m, 1, 1))
-	c.setAside(t, 1, store.Marker{KeyID: keyA, Topic: evil, Reason: evil, ParkedAt: 1}, store.Marker{Topic: evil, Reason: evil, ParkedAt: 1})
-	c.putItem(t, schema.CoordinationKey(), outbox.RelaySortKey(evil+"2"), map[string]types.AttributeValue{"LastSeenUtc": text(evil)})
-	if got := c.run("status", "--table", "orders"); got.code != exitDone || strings.Contains(got.stdout, "\x1b") {
-		t.Errorf("%+v", got)
-	}
-}
-
 // docs/status.md explains every kind of trouble, and no other.
 func TestStatusKindsAreDocumented(t *testing.T) {
 	names := func(path, pattern string) []string {

@@ -55,6 +55,50 @@ func TestParkedRetryOfAllHasStraysDelivered(t *testing.T) {
 	}
 }
 
+// Messages of one key stand in several buckets when they name their partitions. A marker
+// in one of them is none for the rows in another.
+func TestParkedRetryFindsAStrayOfAKeyThatHasAMarkerElsewhere(t *testing.T) {
+	for _, which := range []string{"--all", keyA} {
+		c := newConsole(t)
+		c.setAside(t, 1, store.Marker{KeyID: keyA, Topic: "placed", Reason: "r", ParkedAt: ago(time.Hour)})
+		c.putAside(t, 1, keyA, 1, outbox.Message{Topic: "placed"})
+		c.putAside(t, 2, keyA, 1, outbox.Message{Topic: "placed"})
+		got := c.run("parked", "retry", "--table", "orders", "--yes", which)
+		for bucket, reason := range map[int]string{1: "r", 2: strayReason} {
+			if m := c.markers(t, bucket)["KEY#"+keyA]; got.code != exitDone || m.RetryAt != ago(0) || m.Reason != reason {
+				t.Errorf("%s: bucket %d: %+v\n%+v", which, bucket, m, got)
+			}
+		}
+	}
+}
+
+// What --all leaves out, since its topic is set aside as a whole, stays so whatever else
+// is found of the key, and rows without a marker of such a topic are left out, too.
+func TestParkedRetryOfAllLeavesWholeTopicsWithStraysAlone(t *testing.T) {
+	c := newConsole(t)
+	c.setAside(t, 1, store.Marker{Topic: "placed", Reason: "mistyped", ParkedAt: ago(time.Hour)},
+		store.Marker{KeyID: keyA, Topic: "placed", Reason: store.ReasonTopic, ParkedAt: ago(time.Hour)})
+	c.putAside(t, 1, keyA, 1, outbox.Message{Topic: "placed"})
+	c.putAside(t, 1, keyB, 2, outbox.Message{Topic: "placed"})
+	c.putAside(t, 2, keyA, 1, outbox.Message{Topic: "placed"})
+	got := c.run("parked", "retry", "--table", "orders", "--yes", "--all")
+	of1, of2 := c.markers(t, 1), c.markers(t, 2)
+	if got.code != exitDone || of1["KEY#"+keyA].RetryAt != 0 || len(of1) != 2 || of2["KEY#"+keyA].RetryAt != ago(0) ||
+		!strings.Contains(got.stderr, "not among them: 2 keys of topics that are set aside as a whole") {
+		t.Errorf("%+v\n%+v %+v", got, of1, of2)
+	}
+}
+
+// A marker that cannot be read may be that of the topic.
+func TestParkedRetryOfATopicTellsOfMarkersThatCannotBeRead(t *testing.T) {
+	c := newConsole(t)
+	c.put(t, schema.Key(schema.ParkedKey(4), outbox.ParkedTopicSortKey("placed")))
+	got := c.run("parked", "retry", "--table", "orders", "--topic", "placed", "--yes")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "not set aside as a whole") || !strings.Contains(got.stderr, "1 marker cannot be read") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // With a marker that nobody can read, nobody knows that nothing is set aside.
 func TestParkedListOfAMarkerThatCannotBeReadAlone(t *testing.T) {
 	c := newConsole(t)

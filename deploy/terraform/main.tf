@@ -6,7 +6,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 4.56"
+      version = ">= 4.59" # the first that knows deletion_protection_enabled
     }
   }
 }

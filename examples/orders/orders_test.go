@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/bucketbrigade/relay/outbox"
 )
@@ -106,5 +112,45 @@ func TestAnOrderIsPlacedOnce(t *testing.T) {
 	}
 	if err := service.pay(ctx, "4712"); err == nil {
 		t.Error("an order that does not exist was paid")
+	}
+}
+
+// Errors of the outbox wrap the service's own, and are none that the service may take
+// for a change by others: the one may have stored the change, the other wants a repair.
+func TestErrorsOfTheOutboxAreNoConflicts(t *testing.T) {
+	w, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	ctx := context.Background()
+	if err := w.createTable(ctx, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &orders{db: w.messages, name: "orders", writer: writer}
+	if err := service.place(ctx, "4711", 12); err != nil {
+		t.Fatal(err)
+	}
+	// Somebody sets the counter of the order's bucket back.
+	schema := outbox.Schema{Table: "orders"}.WithDefaults()
+	placed := outbox.NewMessage(topic, []byte("4711"), nil)
+	if _, err := w.messages.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &schema.Table, Key: schema.Key(schema.SequenceKey(placed.Bucket(schema.BucketCount)), outbox.CounterSortKey),
+		UpdateExpression:          aws.String("SET #n = :none"),
+		ExpressionAttributeNames:  map[string]string{"#n": outbox.AttrSequence},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":none": number(0)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.pay(ctx, "4711"); !errors.Is(err, outbox.ErrSequenceBehind) {
+		t.Errorf("paid with a counter that is behind: %v", err)
+	}
+	refused := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
+	if !wasChanged(refused) || wasChanged(fmt.Errorf("%w: %w", outbox.ErrAmbiguous, refused)) {
+		t.Error("what may have been stored is taken for a conflict")
 	}
 }

@@ -91,8 +91,13 @@ func (s *orders) pay(ctx context.Context, id string) error {
 }
 
 // wasChanged tells whether a transaction failed since its condition did, or
-// since another transaction holds one of its items.
+// since another transaction holds one of its items. The errors that are looked for
+// first wrap the service's own: after the one the change may be stored, the other
+// says that the outbox needs a repair. Neither is a reason to begin again.
 func wasChanged(err error) bool {
+	if errors.Is(err, outbox.ErrAmbiguous) || errors.Is(err, outbox.ErrSequenceBehind) {
+		return false
+	}
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {
 		return false

@@ -233,6 +233,23 @@ func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return out, err
 }
 
+// However many messages there are, what is reckoned of them stays short, and right: with
+// all batches full, one fetch for each batch-size messages.
+func TestAnyLoadIsReckonedShortly(t *testing.T) {
+	for _, mean := range []float64{1, 1.5, 40, 1e4, 999_999, 1e6, 1e10, 1e15} {
+		visits, sum, weighted := 0, 0.0, 0.0
+		cost.TruncatedPoisson(mean, func(k int, p float64) { visits, sum, weighted = visits+1, sum+p, weighted+p*float64(k) })
+		if visits > 30_000 || math.Abs(sum-1) > 1e-6 || math.Abs(weighted/mean-1) > 1e-6 {
+			t.Errorf("mean %v: %d values, of probability %v and mean %v", mean, visits, sum, weighted)
+		}
+	}
+	w := workload(simulation.Options{Relays: 3, Buckets: 10_000, PollInterval: time.Hour})
+	w.Rate, w.MessageBytes, w.BatchSize = 1e7, 300, 500
+	if fetches := w.Load()[1].Requests; math.Abs(fetches/(w.Rate/500)-1) > 0.01 {
+		t.Errorf("%v fetches a second of %v messages", fetches, w.Rate)
+	}
+}
+
 // What our own writer needs is what is reckoned, to the unit.
 func TestWriters(t *testing.T) {
 	for _, one := range []struct{ bytes, together int }{{200, 1}, {200, 3}, {900, 2}, {5000, 1}, {5000, 10}} {

@@ -29,26 +29,29 @@ func (w Workload) deliver(rate float64) [3]Line {
 	limit := max(1, min(w.BatchSize, w.MaxBatchBytes/row))
 	var fetch, remove Line // of one batch
 	truncatedPoisson(transactions/batches, func(k int, p float64) {
-		for rest := int(math.Round(float64(k) * w.PerTransaction)); ; rest -= limit {
-			n := min(rest, limit)
-			fetch.Requests += p * units(n*row, pageBytes)
-			fetch.Read += p * units(n*row, readUnitBytes)
-			remove.Requests += p * math.Ceil(float64(n)/deleteRows)
-			if rest < limit {
-				break
-			}
+		rows := int(math.Round(float64(k) * w.PerTransaction))
+		add := func(fetches float64, n int) {
+			fetch.Requests += p * fetches * units(n*row, pageBytes)
+			fetch.Read += p * fetches * units(n*row, readUnitBytes)
+			remove.Requests += p * fetches * math.Ceil(float64(n)/deleteRows)
 		}
+		add(float64(rows/limit), limit)
+		add(1, rows%limit) // also of no row, behind a full one
 	})
 	fetch, remove = fetch.times(batches), remove.times(batches)
 	remove.Write = rate * units(row, writeUnitBytes)
 	return [3]Line{{Read: hits * (units(row, readUnitBytes) - 1) / 2}, fetch, remove}
 }
 
+// certainMean is from when on a Poisson variable is as good as its mean: it is a thousandth
+// away from it, as a rule.
+const certainMean = 1e6
+
 // truncatedPoisson visits the likely values of a Poisson variable without its zero, of
-// a mean of 1 or more, each with its probability.
+// a mean of 1 or more, each with its probability. There are some 24,000 at most.
 func truncatedPoisson(mean float64, visit func(k int, probability float64)) {
-	if mean <= 1 {
-		visit(1, 1)
+	if mean <= 1 || mean >= certainMean {
+		visit(int(max(1, math.Round(mean))), 1)
 		return
 	}
 	// The mean is m / (1 − e^(−m)), for the m of the variable with its zero.

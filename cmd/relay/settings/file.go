@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,11 +19,7 @@ import (
 func (l *Loader) loadFile(layers *koanf.Koanf, path string) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		var cause *fs.PathError
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		l.fault(wrong(configFlag, given{Text: path, Origin: "--" + configFlag}, fmt.Errorf("cannot be read: %w", err)))
+		l.fault(wrong(configFlag, given{Text: path, Origin: "--" + configFlag}, fmt.Errorf("cannot be read: %w", WithoutPath(err))))
 		return
 	}
 	var document yaml.Node

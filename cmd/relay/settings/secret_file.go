@@ -49,7 +49,7 @@ func (l *Loader) readSecretFiles() {
 				Origin: origin})
 			continue
 		}
-		value, err := readSecret(path)
+		value, err := ReadSecret(path)
 		if err != nil {
 			l.fault(Fault{Setting: kafkaSetting, Detail: " " + name + "=" + hidden + ": " + err.Error(), Origin: origin})
 			continue
@@ -59,16 +59,12 @@ func (l *Loader) readSecretFiles() {
 	}
 }
 
-// readSecret is what a file has, without the line break at its end that editors and
-// echo add. Blanks are kept: a secret may have them.
-func readSecret(path string) (string, error) {
+// ReadSecret is what a file has, without the line break at its end that editors and
+// echo add. Blanks are kept: a secret may have them. The error does not repeat the path.
+func ReadSecret(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		var cause *fs.PathError
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return "", fmt.Errorf("the file cannot be read: %w", err)
+		return "", fmt.Errorf("the file cannot be read: %w", WithoutPath(err))
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, largestSecret+1))
@@ -81,7 +77,7 @@ func readSecret(path string) (string, error) {
 	case len(content) > largestSecret:
 		return "", fmt.Errorf("the file has more than %d bytes", largestSecret)
 	case bytes.IndexByte(content, 0) >= 0:
-		return "", errors.New("the file has a zero byte, at which librdkafka would cut it off")
+		return "", errors.New("the file has a zero byte, which no secret may have")
 	}
 	return string(content), nil
 }
@@ -93,4 +89,14 @@ func (l *Loader) withoutSecretFiles(text string) string {
 		text = strings.ReplaceAll(text, l.Settings.Kafka.Properties[property], hidden)
 	}
 	return text
+}
+
+// WithoutPath is why a file cannot be opened, without its name: that may be what should
+// be in the file, in the wrong place.
+func WithoutPath(err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		return cause.Err
+	}
+	return err
 }

@@ -1,0 +1,4 @@
+package cost
+
+// TruncatedPoisson lets tests see how much is reckoned.
+var TruncatedPoisson = truncatedPoisson
