@@ -5,7 +5,7 @@ import "time"
 // BucketWoken: the bucket looks for messages, and why.
 type BucketWoken struct {
 	Bucket int
-	Cause  string // "poll", "notification", "full batch"; "attention", "retry": of what is set aside
+	Cause  string // "poll", "notification", "full batch"; "attention", "retry", "check", "drain": of what is set aside
 }
 
 // BatchFetched: rows of a bucket were read.

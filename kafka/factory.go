@@ -73,7 +73,8 @@ func (f *Factory) freed(p *producer) {
 
 // Close closes every producer that is still open and waits until all are freed,
 // or until ctx ends, which is an error; what is left then ends by itself or with
-// the process. With unreachable brokers it takes one to three seconds.
+// the process. With unreachable brokers it takes one to three seconds, and as long as
+// the call of a transactional producer that is under way.
 //
 // It returns how many records were accepted by Produce and had no report before
 // their producer was closed, over the whole life of the factory. They may have

@@ -62,7 +62,7 @@ type batch struct {
 	removed      int
 
 	abandoned   bool   // the lease lapsed while the publisher had the rows
-	token       uint64 // of the fetch or delete under way; 0: none
+	token       uint64 // of the request under way, but for probes; 0: none
 	submittedAt actors.Instant
 }
 

@@ -19,7 +19,7 @@ type core struct {
 	batch   *batch // nil: none; a window of depth one
 
 	// expected is the sequence behind the longest prefix that this tenure has
-	// removed; a jump over it is a gap.
+	// removed, or set aside; a jump over it is a gap.
 	// Invariant: never falls, at least 1.
 	expected int64
 	// fetched is the highest sequence that was ever read in this tenure.
@@ -39,12 +39,12 @@ type core struct {
 	condemned condemned
 	// unanswered is the transaction whose effect is not known; nil: none.
 	unanswered store.Request
-	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
-	refusedMove int64
 	// repeating: it was sent before, so that what ends this attempt says nothing of the
 	// one before.
 	repeating       bool
 	lastTransaction uint64
+	// refusedMove is the first row of the last move, if that was refused; 0: it was not.
+	refusedMove int64
 
 	ownedSince actors.Instant // when the tenure's first lease write was confirmed
 	// cleanly: the tenure before had ended, or there was none, so that nothing of it is

@@ -61,20 +61,21 @@ type parkedKey struct {
 // parkedTopic is a whole topic that is set aside.
 type parkedTopic struct {
 	store.Marker
-	// over: its pause has ended, by our clock. It stays over when that is set back, as long
-	// as the marker is not read anew: rows may have passed.
-	over bool
+	over bool // its pause has ended, by our clock
 }
 
 // retried tells whether the topic is delivered again: somebody has asked for it, or its
 // pause is over.
 func (t parkedTopic) retried() bool { return t.RetryAt != 0 || t.over }
 
-// endPauses finds the topics whose pause has come to its end.
+// endPauses finds the topics whose pause is over by now. When our clock was ahead, and is
+// set back, a pause goes on: what has passed meanwhile is delivered, and what comes later is
+// set aside, so that no order is lost, and an operator's pause is not ended for that.
 func (p *parked) endPauses(now store.Ticks) {
 	for i := range p.topics {
-		if t := &p.topics[i]; !t.over && t.PausedUntil != 0 && t.PausedUntil <= now {
-			t.over, p.surveyed = true, false
+		t := &p.topics[i]
+		if over := t.PausedUntil != 0 && t.PausedUntil <= now; over != t.over {
+			t.over, p.surveyed = over, false
 		}
 	}
 }
