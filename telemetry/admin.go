@@ -31,10 +31,10 @@ type AdminOptions struct {
 	Profiles bool
 }
 
-// NewAdmin is the handler of an admin address: /livez and /readyz for probes,
-// open to all; / as a page for people, /status as JSON, and /metrics. It only reads, answers GET and HEAD
-// alone, and nothing that it shows has a record's key, value or headers, or a
-// secret. Serve it with NewAdminServer.
+// NewAdmin is the handler of an admin address: /livez and /readyz for probes, open to
+// all; / as a page for people, /status as JSON, and /metrics. It only reads, answers GET
+// and HEAD alone, and nothing that it shows has a record's key, value or headers, or a
+// secret. Serve it with ListenAdmin.
 func NewAdmin(o AdminOptions) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -66,10 +66,10 @@ func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 }
 
-// guarded refuses what would change something, and what a browser was tricked into, and tells browsers to do with
-// the answers only what they are for. A page of another site may point a name of
-// its own at a loopback address (DNS rebinding), so that whoever asks there must
-// have asked for that address, and not for a name.
+// guarded refuses what would change something, and what a browser was tricked into, and
+// tells browsers to do with the answers only what they are for. A page of another site may
+// point a name of its own at a loopback address (DNS rebinding), so that whoever asks there
+// must have asked for that address, and not for a name.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -51,7 +51,7 @@ func unknownLine() line {
 func lineTable() map[reflect.Type]line {
 	table := map[reflect.Type]line{}
 	for _, group := range [][]line{
-		relayLines(), leaseLines(), bucketLines(), storeLines(), publishLines(), asideLines(), producerLines(),
+		relayLines(), roundLines(), leaseLines(), bucketLines(), storeLines(), rowLines(), publishLines(), asideLines(), producerLines(),
 	} {
 		for _, l := range group {
 			table[l.kind] = l
@@ -97,6 +97,26 @@ func relayLines() []line {
 				f.text("as", e.Relay)
 				f.text("incarnation", e.Incarnation)
 			}),
+		on(zerolog.ErrorLevel, "The bucket count of a message is not the relay's: the relay stops.",
+			func(f facts, e event.BucketCountMismatch) {
+				f.bucket(e.Bucket)
+				f.sequence(e.Sequence)
+				f.number("stamped", e.Stamped)
+				f.number("ours", e.Ours)
+			}),
+		on(zerolog.ErrorLevel, "An actor panicked and was stopped.",
+			func(f facts, e event.ActorFailed) {
+				f.text("actor", e.Actor)
+				f.bucket(e.Bucket)
+				f.text("reason", e.Reason)
+				f.duration("pause", e.Pause)
+			}),
+	}
+}
+
+// roundLines are those of coordination rounds.
+func roundLines() []line {
+	return []line{
 		on(zerolog.WarnLevel, "The relay's clock is wrong: it claims nothing.",
 			func(f facts, e event.ClockSkewed) { f.duration("ahead", e.Ahead) }),
 		on(zerolog.WarnLevel, "The relay's clock is right again.",
@@ -122,35 +142,6 @@ func relayLines() []line {
 			func(f facts, e event.HeartbeatRefused) { f.duration("ahead", e.Ahead) }),
 		on(zerolog.DebugLevel, "The heartbeat is accepted again.",
 			func(facts, event.HeartbeatAccepted) {}),
-		on(zerolog.WarnLevel, "The table does not answer: requests are tried again.",
-			func(f facts, e event.StoreUnavailable) {
-				f.text("request", e.Request)
-				f.err(e.Err)
-			}),
-		on(zerolog.DebugLevel, "The table answers again.",
-			func(facts, event.StoreAvailable) {}),
-		on(zerolog.ErrorLevel, "The table refuses a request.",
-			func(f facts, e event.StoreFailed) {
-				f.text("request", e.Request)
-				f.bucket(e.Bucket)
-				f.err(e.Err)
-			}),
-		on(zerolog.DebugLevel, "The table takes that request again.",
-			func(f facts, e event.StoreRecovered) { f.text("request", e.Request) }),
-		on(zerolog.ErrorLevel, "The bucket count of a message is not the relay's: the relay stops.",
-			func(f facts, e event.BucketCountMismatch) {
-				f.bucket(e.Bucket)
-				f.sequence(e.Sequence)
-				f.number("stamped", e.Stamped)
-				f.number("ours", e.Ours)
-			}),
-		on(zerolog.ErrorLevel, "An actor panicked and was stopped.",
-			func(f facts, e event.ActorFailed) {
-				f.text("actor", e.Actor)
-				f.bucket(e.Bucket)
-				f.text("reason", e.Reason)
-				f.duration("pause", e.Pause)
-			}),
 	}
 }
 
@@ -242,6 +233,21 @@ func bucketLines() []line {
 
 func storeLines() []line {
 	return []line{
+		on(zerolog.WarnLevel, "The table does not answer: requests are tried again.",
+			func(f facts, e event.StoreUnavailable) {
+				f.text("request", e.Request)
+				f.err(e.Err)
+			}),
+		on(zerolog.DebugLevel, "The table answers again.",
+			func(facts, event.StoreAvailable) {}),
+		on(zerolog.ErrorLevel, "The table refuses a request.",
+			func(f facts, e event.StoreFailed) {
+				f.text("request", e.Request)
+				f.bucket(e.Bucket)
+				f.err(e.Err)
+			}),
+		on(zerolog.DebugLevel, "The table takes that request again.",
+			func(f facts, e event.StoreRecovered) { f.text("request", e.Request) }),
 		on(zerolog.TraceLevel, "A request to the table has ended.",
 			func(f facts, e event.RequestCompleted) {
 				f.text("request", e.Request)
@@ -275,6 +281,12 @@ func storeLines() []line {
 			}),
 		on(zerolog.DebugLevel, "The table throttles no longer.",
 			func(f facts, e event.StoreUnthrottled) { f.text("lane", e.Lane) }),
+	}
+}
+
+// rowLines are those of the rows of a bucket, as they are read and deleted.
+func rowLines() []line {
+	return []line{
 		on(zerolog.TraceLevel, "The bucket looks for messages.",
 			func(f facts, e event.BucketWoken) {
 				f.bucket(e.Bucket)
@@ -305,114 +317,6 @@ func storeLines() []line {
 				f.bucket(e.Bucket)
 				f.number("rows", e.Rows)
 				f.err(e.Err)
-			}),
-	}
-}
-
-func publishLines() []line {
-	return []line{
-		on(zerolog.TraceLevel, "A record is acknowledged.",
-			func(f facts, e event.RecordAcknowledged) {
-				f.bucket(e.Bucket)
-				f.sequence(e.Sequence)
-				f.text("topic", e.Topic)
-				f.duration("lag", e.Lag)
-			}),
-		on(zerolog.TraceLevel, "A batch has an outcome for each of its rows.",
-			func(f facts, e event.BatchPublished) {
-				f.bucket(e.Bucket)
-				f.number("rows", e.Rows)
-				f.number("acknowledged", e.Acknowledged)
-				f.duration("took", e.Took)
-			}),
-		on(zerolog.TraceLevel, "A batch has an outcome, and its messages belong to traces.",
-			func(f facts, e event.BatchTraced) {
-				f.bucket(e.Bucket)
-				f.number("rows", e.Batch.Rows)
-				f.number("acknowledged", e.Batch.Acknowledged)
-				f.duration("took", e.Batch.Took)
-				f.text("topic", e.Topic)
-				f.number("traces", len(e.Traces))
-				f.number("unlinked", e.Unlinked)
-				f.text("class", e.Class)
-				f.text("code", e.Code)
-			}),
-		at(on(zerolog.ErrorLevel, "A record is rejected for its own sake.",
-			func(f facts, e event.RecordRejected) {
-				f.bucket(e.Bucket)
-				f.sequence(e.Sequence)
-				f.text("messageId", e.Message)
-				f.text("topic", e.Topic)
-				f.text("code", e.Code)
-				f.Bool("alone", e.Alone)
-			}),
-			func(e event.RecordRejected) zerolog.Level {
-				if e.Alone {
-					return zerolog.ErrorLevel
-				}
-				return zerolog.DebugLevel // a neighbour of the guilty one, most likely
-			}),
-		on(zerolog.WarnLevel, "Rows came back without an acknowledgement: they are published again.",
-			func(f facts, e event.PublishFailed) {
-				f.bucket(e.Bucket)
-				f.number("rows", e.Rows)
-				f.text("topic", e.Topic)
-				f.text("class", e.Class)
-				f.text("code", e.Code)
-			}),
-		on(zerolog.DebugLevel, "The bucket's rows are acknowledged again.",
-			func(f facts, e event.PublishRecovered) {
-				f.bucket(e.Bucket)
-				f.duration("after", e.After)
-			}),
-		on(zerolog.ErrorLevel, "No broker answers.",
-			func(f facts, e event.BrokerUnreachable) { f.text("reason", e.Reason) }),
-		on(zerolog.DebugLevel, "A broker answers.",
-			func(f facts, e event.BrokerReached) { f.duration("after", e.After) }),
-	}
-}
-
-func producerLines() []line {
-	return []line{
-		on(zerolog.DebugLevel, "The bucket's fence is taken: earlier producers of it are refused.",
-			func(f facts, e event.FenceTaken) {
-				f.bucket(e.Bucket)
-				f.number("producer", e.Producer)
-				f.duration("took", e.Took)
-			}),
-		on(zerolog.WarnLevel, "The bucket's fence is not taken: nothing of it is published until it is.",
-			func(f facts, e event.FenceFailed) {
-				f.bucket(e.Bucket)
-				f.text("code", e.Code)
-			}),
-		on(zerolog.DebugLevel, "A transaction was aborted: its rows are published again.",
-			func(f facts, e event.TransactionAborted) {
-				f.bucket(e.Bucket)
-				f.number("rows", e.Rows)
-				f.text("code", e.Code)
-			}),
-		on(zerolog.DebugLevel, "A producer was opened.",
-			func(f facts, e event.ProducerOpened) {
-				f.number("producer", e.Producer)
-				f.Bool("careful", e.Careful)
-			}),
-		on(zerolog.WarnLevel, "A producer met a fatal error and is swapped for a new one.",
-			func(f facts, e event.ProducerFailed) {
-				f.number("producer", e.Producer)
-				f.text("code", e.Code)
-				f.number("outstanding", e.Outstanding)
-			}),
-		at(on(zerolog.InfoLevel, "A producer is retired.",
-			func(f facts, e event.ProducerRetired) {
-				f.number("producer", e.Producer)
-				f.text("reason", e.Reason)
-				f.number("outstanding", e.Outstanding)
-			}),
-			func(e event.ProducerRetired) zerolog.Level {
-				if e.Outstanding > 0 {
-					return zerolog.WarnLevel // late copies may still be appended
-				}
-				return zerolog.InfoLevel
 			}),
 	}
 }

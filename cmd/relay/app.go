@@ -140,6 +140,7 @@ func addCobrasOwn(root *cobra.Command) {
 			if err != nil {
 				return err
 			}
+			found.InitDefaultHelpFlag() // as with --help: the text lists it
 			return found.Help()
 		},
 	})

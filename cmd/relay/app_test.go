@@ -208,6 +208,7 @@ func TestHelpFitsTheWidth(t *testing.T) {
 		}
 	}
 	golden(t, "help_run.txt", c.run("run", "--help").stdout)
+	golden(t, "help_run.txt", c.run("help", "run").stdout)
 }
 
 // full is a place that takes nothing.

@@ -236,7 +236,7 @@ func (l look) count(ctx context.Context, of store.Part) (items int, more bool, e
 	}
 }
 
-// ask sends a read and returns its result.
+// Ask sends a read and returns its result.
 func Ask[T any](ctx context.Context, table Asker, r store.Request) (T, error) {
 	reply := table.Do(ctx, r)
 	result, _ := reply.Result.(T)
