@@ -125,7 +125,7 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 		return change{}, fmt.Errorf("bucket %d has no row %d that waits", c.bucket, c.sequence)
 	}
 	if stamp := read.Row.BucketCount; read.Malformed == nil && stamp != 0 && stamp != s.Relay.BucketCount {
-		return change{}, c.foreign(stamp, s)
+		return change{}, c.foreign(read.Row, s)
 	}
 	found, err := readMarkers(ctx, client, c.bucket)
 	if err != nil {
@@ -137,14 +137,23 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 // foreign refuses a row that was written for another bucket count. A marker would be of
 // no use: owners stop at the row before they move it. Nor can the command move it, as it
 // moves one that cannot be read: if it is these settings that are wrong, the relays
-// publish such rows.
-func (c *messagePark) foreign(stamp int, s *settings.Settings) error {
+// publish such rows. What to do by hand depends on where the row belongs
+// (docs/operations.md).
+func (c *messagePark) foreign(row outbox.Row, s *settings.Settings) error {
+	stamp, ours := row.BucketCount, s.Relay.BucketCount
+	item := s.Schema().MessagesKey(c.bucket) + " " + outbox.SequenceSortKey(c.sequence)
+	remedy := fmt.Sprintf("it is where it belongs: set %s of the item\n  %s\n  to %d", outbox.AttrBucketCount, item, ours)
+	if right := row.Message.Bucket(ours); right != c.bucket {
+		remedy = fmt.Sprintf("it belongs to bucket %d: keep what this shows of it,\n"+
+			"  relay message list --bucket %d --limit 1000 --show-content --output json,\n"+
+			"  delete the item %s,\n"+
+			"  and enqueue the message anew: relay message enqueue", right, c.bucket, item)
+	}
 	return fmt.Errorf("row %d of bucket %d was written for %s, and the settings here say %d: relays with %d stop at it, and do not move it\n"+
 		"  if the outbox has %s: give all relays, writers and this command --bucket-count %d\n"+
-		"  if that writer was wrong: correct it, keep what relay message list --bucket %d --show-content shows of the row,\n"+
-		"  delete the item %s %s, and enqueue the message anew: relay message enqueue",
-		c.sequence, c.bucket, counted(stamp, "bucket"), s.Relay.BucketCount, s.Relay.BucketCount,
-		counted(stamp, "bucket"), stamp, c.bucket, s.Schema().MessagesKey(c.bucket), outbox.SequenceSortKey(c.sequence))
+		"  if that writer was wrong: correct it, and then the row;\n"+
+		"  %s",
+		c.sequence, c.bucket, counted(stamp, "bucket"), ours, ours, counted(stamp, "bucket"), stamp, remedy)
 }
 
 // topicChange sets the topic aside in every bucket. Each owner is told as soon as its

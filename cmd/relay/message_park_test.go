@@ -91,19 +91,30 @@ func TestParkingARowThatCannotBeReadMovesIt(t *testing.T) {
 }
 
 // A marker would be of no use, since owners stop at the row; and these settings may be
-// the ones that are wrong.
+// the ones that are wrong. A row that is where it belongs keeps its place.
 func TestParkingARowOfAnotherBucketCountSaysWhatToDo(t *testing.T) {
-	c := newConsole(t)
-	c.put(t, outbox.Schema{Table: "orders", BucketCount: 16}.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 7))
-	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=7", "--yes")
-	for _, want := range []string{"row 7 of bucket 3 was written for 16 buckets, and the settings here say 8", "--bucket-count 16",
-		"relay message list --bucket 3 --show-content", "OUTBOX#MESSAGES#3 0000000000000000007", "relay message enqueue"} {
-		if !strings.Contains(got.stderr, want) {
-			t.Errorf("no %q in %+v", want, got)
+	three, twelve := int32(3), int32(12)
+	for name, test := range map[string]struct {
+		partition *int32
+		remedy    []string
+	}{
+		"where it belongs": {&three, []string{"it is where it belongs: set BucketCount of the item\n  OUTBOX#MESSAGES#3 0000000000000000007\n  to 8\n"}},
+		"elsewhere": {&twelve, []string{"it belongs to bucket 4", "relay message list --bucket 3 --limit 1000 --show-content --output json",
+			"delete the item OUTBOX#MESSAGES#3 0000000000000000007", "relay message enqueue"}},
+	} {
+		c := newConsole(t)
+		m := outbox.NewMessage("placed", nil, nil)
+		m.Partition = test.partition
+		c.put(t, outbox.Schema{Table: "orders", BucketCount: 16}.EncodeMessage(m, 3, 7))
+		got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=7", "--yes")
+		for _, want := range append(test.remedy, "row 7 of bucket 3 was written for 16 buckets, and the settings here say 8", "--bucket-count 16") {
+			if !strings.Contains(got.stderr, want) {
+				t.Errorf("%s: no %q in %+v", name, want, got)
+			}
 		}
-	}
-	if got.code != exitFailed || len(c.markers(t, 3)) != 0 {
-		t.Errorf("%+v", got)
+		if got.code != exitFailed || len(c.markers(t, 3)) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
