@@ -270,6 +270,15 @@ func (c *core) retry() {
 	}
 }
 
+// cutPause ends the pause of a batch that has failed: what it waits for may have come.
+func (c *core) cutPause() {
+	if c.batch == nil || !c.batch.machine.In(fsm.BackingOff) {
+		return
+	}
+	c.disarmRetry()
+	c.retry()
+}
+
 // failBatch pauses, longer each time, before the bucket's head is read again.
 func (c *core) failBatch() {
 	failures := c.failures
@@ -307,6 +316,10 @@ func (c *core) dropBatch() { c.endBatch(fsm.Drop) }
 func (c *core) endBatch(e fsm.Event) {
 	c.transition(c.batch.machine, e)
 	c.batch = nil
+	c.disarmRetry()
+}
+
+func (c *core) disarmRetry() {
 	c.effects = append(c.effects, disarm{retryTimer})
 	c.timers[retryTimer]++
 }

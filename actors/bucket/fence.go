@@ -52,10 +52,8 @@ func (c *core) fenceTaken(m publisher.FenceTaken) {
 // askAgain asks for a fence that was refused, now that the lease is renewed, without
 // waiting for the pause's end: what refused it may have been the lease.
 func (c *core) askAgain() {
-	if c.fence.refused && c.batch != nil && c.batch.machine.In(fsm.BackingOff) {
-		c.effects = append(c.effects, disarm{retryTimer})
-		c.timers[retryTimer]++
-		c.retry()
+	if c.fence.refused {
+		c.cutPause()
 	}
 }
 

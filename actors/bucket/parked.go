@@ -117,11 +117,15 @@ func (c *core) attention() store.Ticks {
 	return c.lease.read.Attention
 }
 
-// listen hears the bell: an operator has changed what is set aside.
+// listen hears the bell: an operator has changed what is set aside. A batch that waits
+// after a failure goes on at once, since that may be what the operator is about.
 func (c *core) listen() {
 	if c.parked.known && c.attention() != c.parked.heard {
 		c.parked.known = false
 		c.wake("attention")
+		if c.valid() {
+			c.cutPause()
+		}
 	}
 }
 
