@@ -51,8 +51,7 @@ type core struct {
 	// on its way.
 	cleanly bool
 	// elderUntil is when the leases of an older process of our id have certainly lapsed;
-	// 0: there was none. A lease that names this process already may have been an older
-	// one's until the tenure before, which ended without a word.
+	// 0: there was none.
 	elderUntil    store.Ticks
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
@@ -98,7 +97,7 @@ func (c *core) step(now actors.Instant, message any) []effect {
 		c.cleanly = m.Lease == nil || m.Lease.Owner == ""
 		c.claim(m.Round)
 	case Resume:
-		c.lease.read, c.elderUntil = &m.Lease, m.Lease.Expires
+		c.lease.read, c.elderUntil = &m.Lease, m.Elder
 		c.lease.seen, c.lease.resuming = m.Lease.Expires, true
 		c.keep(m.Round)
 	case Attend:
@@ -225,6 +224,8 @@ func (c *core) drained() {
 		// No keep of ours was ever applied: the lease is that of an earlier process
 		// under our id, which may still live. Only its own incarnation hands it back.
 		c.lose(c.lease.read)
+	case c.yielding && !c.elderGone():
+		// The next owner, under another id, would not know of the older process.
 	case c.yielding && c.lease.seen != 0:
 		c.release()
 	case !c.yielding && !c.quiesced:

@@ -134,7 +134,7 @@ func (c *core) attend(m Attend) {
 	switch {
 	case c.machine.In(fsm.Releasing):
 		c.release()
-	case c.machine.In(fsm.Draining) && c.yielding && c.batch == nil && c.unanswered == nil:
+	case c.machine.In(fsm.Draining) && c.yielding && c.batch == nil && c.unanswered == nil && c.elderGone():
 		// Nothing is in flight: settle releases it.
 	default:
 		c.lease.conflicts = 0

@@ -80,6 +80,9 @@ type (
 	Resume struct {
 		Round Round
 		Lease store.Lease
+		// Elder is until when the lease was that of an older process of our id, which may
+		// still live; 0: it never was. It may be long ago that it began to be ours.
+		Elder store.Ticks
 	}
 
 	// Attend tells of a round and of the lease that it read; Lease is nil when

@@ -166,11 +166,11 @@ func (c *core) repeated(r store.Request) {
 	c.proceed()
 }
 
-// mayMove tells whether rows may be moved. An older process of our id, whose leases we
-// have resumed, may work on until its leases lapse, and not know what is set aside by
-// now: it would take the gap that a moved row leaves for none, and publish the key's
-// next rows past it.
-func (c *core) mayMove() bool { return c.now.Ticks() > c.elderUntil }
+// elderGone tells whether no older process of our id is at work any more, under leases that
+// we have resumed. Until these lapse it may be, and not know what is set aside by now: it
+// would take the gap that a moved row leaves for none, and publish the key's next rows past
+// it. So rows are not moved before that, nor is the lease handed to somebody who would.
+func (c *core) elderGone() bool { return c.now.Ticks() > c.elderUntil }
 
 // takeAside takes the rows that are to be moved out of the solid ones. A row that
 // is too large to be moved ends them.
@@ -183,7 +183,7 @@ func (c *core) takeAside() {
 	for i := range b.rows[:b.solid] {
 		row := &b.rows[i]
 		keyID, aside := c.parked.aside(row)
-		if aside && (row.Size > store.MaxMovedRowBytes || !c.mayMove()) {
+		if aside && (row.Size > store.MaxMovedRowBytes || !c.elderGone()) {
 			b.solid, b.cut = i, true
 			if row.Size > store.MaxMovedRowBytes {
 				b.tooLarge = row.Sequence

@@ -160,7 +160,11 @@ func (s *stage) told(words []string) {
 	case "claim":
 		s.step(Claim{Round: round, Lease: s.lease()})
 	case "resume":
-		s.step(Resume{Round: round, Lease: *s.lease()})
+		m := Resume{Round: round, Lease: *s.lease()}
+		if m.Lease.Incarnation != s.core.cfg.Incarnation {
+			m.Elder = m.Lease.Expires
+		}
+		s.step(m)
 	case "wake":
 		s.step(Wake{})
 	case "quiesce":

@@ -77,6 +77,9 @@ type child struct {
 	tenure   int64 // 0: none
 	quiesced bool
 	asked    bool // was told to hand its lease back, and has not ended
+	// elder is until when the lease was that of an older process of our id, as a round
+	// read it last; 0: it never was.
+	elder store.Ticks
 	// failures are panics of the bucket's actors; none is spawned before notBefore.
 	failures
 	notBefore actors.Instant

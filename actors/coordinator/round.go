@@ -293,11 +293,14 @@ func (c *core) carryOut(plan Plan) {
 // an actor gets one, which resumes it.
 func (c *core) attend(b int, verdict bucket.Verdict) {
 	lease := c.round.view.leases[b]
+	if lease != nil && lease.Owner == c.id.relay && lease.Incarnation != c.id.incarnation {
+		c.children[b].elder = lease.Expires
+	}
 	switch {
 	case c.children[b].tenure != 0:
 		c.tell(b, bucket.Attend{Round: c.forBuckets(), Lease: lease, Verdict: verdict})
 	case c.maySpawn(b):
-		c.spawn(b, bucket.Resume{Round: c.forBuckets(), Lease: *lease})
+		c.spawn(b, bucket.Resume{Round: c.forBuckets(), Lease: *lease, Elder: c.children[b].elder})
 	}
 }
 

@@ -259,7 +259,11 @@ func describeCommand(m any) string {
 	case bucket.Claim:
 		return "claim, " + lease(m.Lease)
 	case bucket.Resume:
-		return "resume, " + lease(&m.Lease)
+		said := "resume, " + lease(&m.Lease)
+		if m.Elder != 0 {
+			said += ", an elder's until " + offset(m.Elder)
+		}
+		return said
 	case bucket.Attend:
 		return m.Verdict.String() + ", " + lease(m.Lease) + describeClock(m.Round)
 	case bucket.Carry:

@@ -133,7 +133,7 @@ func asidePlantings() []planting {
 		},
 		{
 			name: "a row is moved that is not there", breaks: "only what is among the messages is set aside", caught: "I-37",
-			within: freshActor(oneRelay(0, 1, SetKeyAside).withFaults(2, Held, Failed)),
+			within: oneRelay(0, 1, SetKeyAside).withFaults(2, Held, Failed),
 			plant: plant{condition: func(update, condition string) string {
 				if update == "" && condition == "attribute_exists(#pk)" {
 					return "attribute_exists(#pk) OR attribute_not_exists(#pk)"
@@ -142,13 +142,6 @@ func asidePlantings() []planting {
 			}},
 		},
 	}
-}
-
-// freshActor is long enough for an actor that has followed a failed one to move rows: it
-// does not know whether the lease was an older process's before.
-func freshActor(o Options) Options {
-	o.Ticks, o.FaultTicks = 12, 6
-	return o
 }
 
 // tenurePlantings are bugs in how a tenure begins, and in what it hears.
