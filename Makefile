@@ -89,8 +89,10 @@ fuzz: ## Runs each fuzz target on new inputs, FUZZTIME=100000x of them
 bench: ## Runs the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
+# Without gRPC's pages of its own requests, which nobody sees here: their templates would
+# keep each method of every type in the binary (docs/adr/0005-methods.md).
 build: ## Builds bin/relay; its version is the commit's, by Go's own stamp
-	go build -o bin/relay ./cmd/relay
+	go build -tags grpcnotrace -o bin/relay ./cmd/relay
 
 man: build ## Writes the man pages into build/man
 	bin/relay reference man build/man

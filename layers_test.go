@@ -44,6 +44,10 @@ type layer struct {
 // actorImports are what would let an actor do I/O, lock or log by itself.
 var actorImports = []string{"os", "net", "log", "sync", "syscall", "crypto/rand", zerolog, protoactor + "/scheduler"}
 
+// byName are packages that look methods up by name, so that the linker would keep each
+// method of every type (docs/adr/0005-methods.md).
+var byName = []string{"text/template", "html/template"}
+
 func layers() []layer {
 	actor := func(path string, bans []ban, mayImport ...string) layer {
 		return layer{
@@ -76,14 +80,14 @@ func layers() []layer {
 		{path: "kafka", mayImport: []string{"actors/publisher", "outbox"},
 			mustNotReach: []string{module + "/actors/bucket", module + "/actors/coordinator"}},
 		{path: "telemetry", mayImport: []string{"event", "fsm"},
-			mustNotReach: []string{protoactor, confluent, franz, dynamodb}},
+			mustNotReach: []string{protoactor, confluent, franz, dynamodb}, mustNotImport: byName},
 		{path: "simulation", mayImport: []string{"*"},
 			mustNotReach:  []string{confluent, franz, module + "/kafka", module + "/telemetry"},
 			mustNotImport: []string{"C", "net", "crypto/rand"}, mustNotCall: worldBans()},
 		{path: "simulation/explore", mayImport: []string{"*"},
 			mustNotReach:  []string{confluent, franz, module + "/kafka", module + "/telemetry"},
 			mustNotImport: []string{"C", "net", "crypto/rand"}, mustNotCall: append(worldBans(), goroutine)},
-		{path: "cmd", mayImport: []string{"*"}},
+		{path: "cmd", mayImport: []string{"*"}, mustNotImport: byName},
 		{path: "examples", mayImport: []string{"*"}},
 		{path: "integration", mayImport: []string{"*"}},
 	}
@@ -204,6 +208,7 @@ func TestLayersBite(t *testing.T) {
 		{"no locks in actors", listed{ImportPath: ours("actors"), Imports: []string{"sync/atomic"}}, "must not"},
 		{"no logger in actors", listed{ImportPath: ours("actors/publisher"), Imports: []string{"log/slog"}}, "must not"},
 		{"no network in the simulation", listed{ImportPath: ours("simulation"), Imports: []string{"net"}}, "must not"},
+		{"no templates in the binary", listed{ImportPath: ours("cmd/relay"), Imports: []string{"html/template"}}, "must not"},
 		{"through another", listed{ImportPath: ours("outbox"), Deps: []string{confluent + "/v2/kafka"}}, "must not reach"},
 		{"the root without cgo", listed{ImportPath: module, Deps: []string{ours("kafka")}}, "must not reach"},
 	} {

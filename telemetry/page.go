@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,8 +18,6 @@ import (
 )
 
 var (
-	//go:embed page.html
-	pageText string
 	//go:embed page.css
 	pageStyle string
 	//go:embed page.js
@@ -31,15 +28,13 @@ var (
 // trouble first.
 const pageRows = 200
 
-// page writes a Status as one HTML document without outside assets.
-type page struct {
-	template *template.Template
-	policy   string
-}
+// page writes a Status as one HTML document without outside assets. It is put together
+// from parts (page_nodes.go): a template of Go's library looks methods up by name, for
+// which the linker keeps each method of every type, and these are a sixth of the binary.
+type page struct{ policy string }
 
 func newPage() *page {
 	return &page{
-		template: template.Must(template.New("page").Parse(pageText)),
 		policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(pageStyle), digest(pageScript)),
 	}
@@ -52,14 +47,10 @@ func digest(text string) string {
 }
 
 func (p *page) serve(w http.ResponseWriter, s Status, now time.Time) {
-	var document bytes.Buffer
-	if err := p.template.Execute(&document, newView(s, now)); err != nil {
-		writeText(w, http.StatusInternalServerError, "the page cannot be written: "+err.Error())
-		return
-	}
+	v := newView(s, now)
 	w.Header().Set("Content-Security-Policy", p.policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(document.Bytes()) // who asked has gone: nobody is left to tell
+	_ = v.document().Render(w) // who asked has gone: nobody is left to tell
 }
 
 // Tones are how things look: as they should, in need of a look, wrong.
@@ -75,8 +66,6 @@ func rank(tone string) int { return slices.Index([]string{bad, warn, good}, tone
 // view is a Status in the words of the page.
 type view struct {
 	Status   Status
-	Style    template.CSS
-	Script   template.JS
 	Tone     string
 	Since    string
 	Now      string
@@ -88,8 +77,10 @@ type view struct {
 	Topics   []string // that are paused, each with its pause
 	Buckets  []bucketRow
 	Hidden   int
-	Settings []struct{ Name, Value string }
+	Settings []setting
 }
+
+type setting struct{ Name, Value string }
 
 // tile is one figure.
 type tile struct{ Label, Value, Note, Tone string }
@@ -107,8 +98,7 @@ type bucketRow struct {
 
 func newView(s Status, now time.Time) view {
 	v := view{
-		Status: s, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Tone: toneOfRelay(s.State), Now: now.UTC().Format(time.DateTime),
+		Status: s, Tone: toneOfRelay(s.State), Now: now.UTC().Format(time.DateTime),
 		Tiles: tiles(s), Troubles: readTroubles(s.Troubles), Fleet: newFleetView(s, now),
 	}
 	if s.Since != nil {
@@ -123,7 +113,7 @@ func newView(s Status, now time.Time) view {
 	v.Topics = pausedTopics(s.Buckets)
 	v.Buckets, v.Hidden = bucketRows(s.Buckets, now)
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
-		v.Settings = append(v.Settings, struct{ Name, Value string }{name, s.Settings[name]})
+		v.Settings = append(v.Settings, setting{name, s.Settings[name]})
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -157,7 +158,7 @@ func (a *app) group(name, short string, children ...*cobra.Command) *cobra.Comma
 		SuggestionsMinimumDistance: 2,
 		RunE:                       noCommand,
 	}
-	cmd.SetUsageTemplate(usageTemplate)
+	cmd.SetUsageFunc(usage)
 	cmd.AddCommand(children...)
 	return cmd
 }
@@ -236,20 +237,36 @@ func noPositional(positional []string, _ func(string) bool) []settings.Fault {
 	return faults
 }
 
-// usageTemplate is cobra's, with flags wrapped to the 100 columns that all our
-// text fits.
-const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} [command]{{else}}
-  {{.UseLine}}{{end}}{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
-
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
-
-"{{.CommandPath}} [command] --help" says more about a command.{{end}}
-`
+// usage prints what cobra prints of a command, with flags wrapped to the 100 columns
+// that all our text fits. A template of cobra's would keep each method of every type
+// in the binary.
+func usage(cmd *cobra.Command) error {
+	var text strings.Builder
+	part := func(title, body string) { fmt.Fprintf(&text, "\n\n%s:\n%s", title, body) }
+	group := cmd.HasAvailableSubCommands()
+	if group {
+		fmt.Fprintf(&text, "Usage:\n  %s [command]", cmd.CommandPath())
+	} else {
+		fmt.Fprintf(&text, "Usage:\n  %s", cmd.UseLine())
+	}
+	if cmd.HasExample() {
+		part("Examples", cmd.Example)
+	}
+	if group {
+		var lines []string
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() {
+				lines = append(lines, fmt.Sprintf("  %-*s %s", child.NamePadding(), child.Name(), child.Short))
+			}
+		}
+		part("Commands", strings.Join(lines, "\n"))
+	}
+	if cmd.HasAvailableLocalFlags() {
+		part("Flags", strings.TrimRightFunc(cmd.LocalFlags().FlagUsagesWrapped(100), unicode.IsSpace))
+	}
+	if group {
+		fmt.Fprintf(&text, "\n\n\"%s [command] --help\" says more about a command.", cmd.CommandPath())
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStderr(), text.String())
+	return err
+}

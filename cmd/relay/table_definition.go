@@ -1,12 +1,8 @@
 package main
 
 import (
-	"embed"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"text/template"
 	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,9 +10,6 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
-
-//go:embed templates
-var templates embed.FS
 
 // tableDefinition is what a template for CloudFormation or Terraform is filled with: the
 // table exactly as relay table create makes it, and what each role is permitted.
@@ -61,16 +54,23 @@ func newTableDefinition(s *settings.Settings) (tableDefinition, error) {
 	return d, nil
 }
 
-// write fills a template of the folder templates.
-func (d tableDefinition) write(w io.Writer, name string) error {
-	t, err := template.New(name).Funcs(template.FuncMap{"quote": strconv.Quote, "hcl": quoteHCL}).ParseFS(templates, "templates/"+name)
-	if err != nil {
-		return err
+// fill puts values in the places of a text that their names mark: name, value, name…
+// Text templates of Go's library look methods up by name, for which the linker would
+// keep each method of every type in the binary.
+func fill(text string, values ...string) string {
+	for i := 0; i < len(values); i += 2 {
+		values[i] = "{{" + values[i] + "}}"
 	}
-	if err := t.Execute(w, d); err != nil {
-		return fmt.Errorf("print the definition: %w", err)
+	return strings.NewReplacer(values...).Replace(text)
+}
+
+// each has the text of each item, with something between them.
+func each[T any](items []T, between string, text func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
 	}
-	return nil
+	return strings.Join(texts, between)
 }
 
 // quoteHCL is a text as a string of HCL, in which ${ and %{ begin what is evaluated.

@@ -1,4 +1,4 @@
-# The outbox of table {{.Table}}. Made by: relay table terraform
+# The outbox of table {{table}}. Made by: relay table terraform
 
 terraform {
   required_version = ">= 1.3"
@@ -18,19 +18,14 @@ variable "relay_trust_policy" {
 }
 
 resource "aws_dynamodb_table" "outbox" {
-  name         = {{hcl .Table}}
-  billing_mode = {{hcl .BillingMode}}
-{{- range .Attributes}}
-  {{if eq .KeyType "HASH"}}hash_key     = {{hcl .Name}}{{else}}range_key    = {{hcl .Name}}{{end}}
-{{- end}}
+  name         = {{quoted table}}
+  billing_mode = {{billing}}
+{{keys}}
 
   deletion_protection_enabled = true
-{{range .Attributes}}
-  attribute {
-    name = {{hcl .Name}}
-    type = {{hcl .Type}}
-  }
-{{end}}
+
+{{attributes}}
+
   point_in_time_recovery {
     enabled = true
   }
@@ -39,26 +34,8 @@ resource "aws_dynamodb_table" "outbox" {
     prevent_destroy = true
   }
 }
-{{range .Roles}}
-resource "aws_iam_policy" {{hcl .Name}} {
-  name_prefix = "outbox-{{.Name}}-"
-  description = "What {{.Name}} needs on the outbox"
 
-  policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Sid    = "Outbox{{.Title}}"
-      Effect = "Allow"
-      Action = [
-{{- range .Actions}}
-        {{hcl .}},
-{{- end}}
-      ]
-      Resource = aws_dynamodb_table.outbox.arn
-    }]
-  })
-}
-{{end}}
+{{policies}}
 resource "aws_iam_role" "relay" {
   count = var.relay_trust_policy == null ? 0 : 1
 
@@ -77,11 +54,9 @@ resource "aws_iam_role_policy_attachment" "relay" {
 output "table_arn" {
   value = aws_dynamodb_table.outbox.arn
 }
-{{range .Roles}}
-output "{{.Name}}_policy_arn" {
-  value = aws_iam_policy.{{.Name}}.arn
-}
-{{end}}
+
+{{outputs}}
+
 output "relay_role_arn" {
   value = one(aws_iam_role.relay[*].arn)
 }
