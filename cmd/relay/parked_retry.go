@@ -86,16 +86,17 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	if missing := c.without(chosen); len(missing) > 0 {
 		return notSetAside(missing)
 	}
+	asked := c.change(chosen, passedOver)
 	if c.callOff {
-		return advised(c.app.carryOut(ctx, client, c.callingOff(found, chosen), c.consent, c.output), s)
+		asked = c.callingOff(found, chosen)
 	}
-	if err := c.app.carryOut(ctx, client, c.change(chosen, passedOver), c.consent, c.output); err != nil {
+	if err := c.app.carryOut(ctx, client, asked, c.consent, c.output); err != nil {
 		return advised(err, s)
 	}
-	if c.all {
-		return found.unreadableFault()
+	if len(c.keyIDs) > 0 {
+		return nil
 	}
-	return nil
+	return found.unreadableFault() // one of them may be of the topic
 }
 
 // choose picks the markers to be retried. What --all leaves out are keys of topics that

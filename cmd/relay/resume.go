@@ -66,7 +66,10 @@ func (c *resume) runTopic(ctx context.Context, s *settings.Settings) error {
 	if err != nil {
 		return err
 	}
-	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
+	if err := c.app.carryOut(ctx, client, d, c.consent, c.output); err != nil {
+		return advised(err, s)
+	}
+	return found.unreadableFault() // one of them may be of the topic
 }
 
 // topicsLeft tells of the topics that stay paused, and how each is resumed. That they

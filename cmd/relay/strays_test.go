@@ -99,6 +99,23 @@ func TestParkedRetryOfATopicTellsOfMarkersThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// In the other buckets the topic goes on, but nobody is told that all of it does.
+func TestTopicsGoOnButForMarkersThatCannotBeRead(t *testing.T) {
+	for _, command := range [][]string{{"resume"}, {"parked", "retry"}, {"parked", "retry", "--call-off"}} {
+		c := newConsole(t)
+		pause := store.Marker{Topic: "placed", ParkedAt: ago(time.Hour), PausedUntil: ago(-time.Hour), PausedBy: "ann", Reason: "why"}
+		if command[len(command)-1] == "--call-off" {
+			pause.RetryAt = ago(time.Minute)
+		}
+		c.setAside(t, 2, pause)
+		c.put(t, schema.Key(schema.ParkedKey(4), outbox.ParkedTopicSortKey("placed")))
+		got := c.run(append(command, "--table", "orders", "--topic", "placed", "--yes")...)
+		if got.code != exitFailed || !strings.Contains(got.stdout, "done: tell the owner of bucket 2") || !strings.Contains(got.stderr, "1 marker cannot be read") {
+			t.Errorf("%q: %+v", command, got)
+		}
+	}
+}
+
 // With a marker that nobody can read, nobody knows that nothing is set aside.
 func TestParkedListOfAMarkerThatCannotBeReadAlone(t *testing.T) {
 	c := newConsole(t)
