@@ -34,7 +34,7 @@ func clocks() []mutant {
 			edits: in(lease, "	if round.Ahead {\n		return\n	}\n", ""),
 		},
 		{
-			name: "an incarnation of a wrong clock stays", breaks: "a relay whose clock was ahead before it joined is no successor of those to come", caught: by("I-29", "I-10"),
+			name: "an incarnation of a wrong clock stays", breaks: "a relay whose clock was ahead before it joined is no successor of those to come", caught: by(scripted), scenario: "M-09-clock",
 			edits: in(withdrawFile, "		if c.lastBeat == 0 {", "		if c.lastBeat < 0 {"),
 		},
 		{

@@ -3,8 +3,9 @@
 // dropped, a check skipped, an order swapped, a class mistaken. Each mutant is
 // built with an overlay of the go command, so that production code has no hook
 // for it, and runs through the storm until an invariant of docs/invariants.md
-// catches it: one that the mutant names, within the bound of the table. The code
-// as it is runs along, and must not be caught.
+// catches it: one that the mutant names, within the bound of the table. What the storm
+// meets too rarely for that is shown by a scenario, which the mutant names. The code as
+// it is runs along, and must not be caught.
 //
 // `make mutants` runs them all and prints a table: the seed that caught each, and
 // by which invariant. One that does not compile, that makes no progress, or that

@@ -16,7 +16,10 @@ type mutant struct {
 	// caught are the invariants any of which may catch it. The first violation of
 	// a seed counts.
 	caught []string
-	edits  []edit
+	// scenario catches it, a file of simulation/testdata without its ending, where the
+	// storm meets what it takes too rarely; "": the storm does.
+	scenario string
+	edits    []edit
 }
 
 // edit replaces a text that a file has exactly once.
@@ -24,6 +27,9 @@ type edit struct {
 	file     string // from the module's root
 	old, new string
 }
+
+// scripted stands for an expectation of a scenario, which is no invariant.
+const scripted = "scenario"
 
 // by lists the invariants that catch a mutant.
 func by(invariants ...string) []string { return invariants }

@@ -28,7 +28,7 @@ const (
 // verdict is what became of one mutant.
 type verdict struct {
 	mutant    mutant
-	invariant string // that caught it; "": it survived
+	invariant string // that caught it, or scripted; "": it survived
 	seed      int
 	detail    string
 	built     time.Duration // how long it took to compile
@@ -42,15 +42,27 @@ func (v verdict) outcome() string {
 	case v.err != nil:
 		return v.err.Error()
 	case v.invariant == "":
+		if v.mutant.scenario != "" {
+			return "SURVIVED " + v.mutant.scenario
+		}
 		return fmt.Sprintf("SURVIVED %d seeds", withinSeeds)
 	case !slices.Contains(v.mutant.caught, v.invariant):
 		return fmt.Sprintf("seed %d: %s, must be %s", v.seed, v.invariant, strings.Join(v.mutant.caught, " or "))
 	}
-	return fmt.Sprintf("seed %d: %s", v.seed, v.invariant)
+	return fmt.Sprintf("seed %d: %s", v.seed, v.caughtBy())
 }
 
-// The storm catches every mutant within the stated number of seeds, by an
-// invariant that the mutant breaks; and it finds nothing in the code as it is.
+// caughtBy is the invariant, or the scenario.
+func (v verdict) caughtBy() string {
+	if v.invariant == scripted {
+		return v.mutant.scenario
+	}
+	return v.invariant
+}
+
+// The storm catches every mutant within the stated number of seeds, by an invariant that
+// the mutant breaks, or the scenario does that it names; and the storm finds nothing in
+// the code as it is.
 // MUTANTS is a regular expression of their names: "." for all.
 func TestCaught(t *testing.T) {
 	pattern := os.Getenv("MUTANTS")
@@ -121,7 +133,7 @@ func table(verdicts []verdict) string {
 	fmt.Fprintln(columns, "|---\t|---\t|---\t|---\t|---\t|")
 	seeds, built, ran := 0, time.Duration(0), time.Duration(0)
 	for _, v := range verdicts {
-		seed, by := "", v.invariant
+		seed, by := "", v.caughtBy()
 		if v.invariant != "" {
 			seed, seeds = strconv.Itoa(v.seed), max(seeds, v.seed)
 		} else if by, _, _ = strings.Cut(v.outcome(), "\n"); by == "" {
@@ -136,8 +148,8 @@ func table(verdicts []verdict) string {
 	return text.String()
 }
 
-// run builds the simulation with the mutant in it, in dir, and runs the storm
-// until the first seed that fails. The seeds run one after another, in one
+// run builds the simulation with the mutant in it, in dir, and runs the storm, or its
+// scenario, until the first seed that fails. The seeds run one after another, in one
 // process, so that it is the lowest, and the same each time.
 func (m mutant) run(ctx context.Context, dir string) (v verdict) {
 	v.mutant = m
@@ -148,13 +160,17 @@ func (m mutant) run(ctx context.Context, dir string) (v verdict) {
 	if v.err != nil {
 		return v
 	}
-	storm := exec.CommandContext(ctx, binary, "-test.run", "^TestStorm$", "-test.timeout", patience.String())
-	storm.Dir = filepath.Join(root, "simulation")
-	storm.Env = append(os.Environ(), "GOMAXPROCS=1", "SIMULATION_SEEDS="+strconv.Itoa(withinSeeds))
+	test := "^TestStorm$"
+	if m.scenario != "" {
+		test = "^TestScenarios$/^" + m.scenario + "$"
+	}
+	seeds := exec.CommandContext(ctx, binary, "-test.run", test, "-test.timeout", patience.String())
+	seeds.Dir = filepath.Join(root, "simulation")
+	seeds.Env = append(os.Environ(), "GOMAXPROCS=1", "SIMULATION_SEEDS="+strconv.Itoa(withinSeeds))
 	began = time.Now()
-	out, err := storm.CombinedOutput()
+	out, err := seeds.CombinedOutput()
 	v.ran = time.Since(began)
-	found := regexp.MustCompile(`seed (\d+): (I-\d+) at (.*)`).FindSubmatch(out)
+	found := regexp.MustCompile(`seed (\d+): (I-\d+|` + scripted + `) at (.*)`).FindSubmatch(out)
 	switch {
 	case found != nil:
 		v.seed, _ = strconv.Atoi(string(found[1]))
