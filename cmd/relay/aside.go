@@ -68,10 +68,15 @@ func asideOf(ctx context.Context, client *store.Client, s *settings.Settings) (a
 	})
 	var all aside
 	for _, one := range found {
-		all.markers = append(all.markers, one.markers...)
-		all.unreadable = append(all.unreadable, one.unreadable...)
+		all.add(one)
 	}
 	return all, err
+}
+
+// add takes in what is set aside of one more bucket.
+func (a *aside) add(bucket aside) {
+	a.markers = append(a.markers, bucket.markers...)
+	a.unreadable = append(a.unreadable, bucket.unreadable...)
 }
 
 func readMarkers(ctx context.Context, client *store.Client, bucket int) (aside, error) {

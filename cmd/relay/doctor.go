@@ -99,7 +99,7 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	case c.repair.wanted:
 		d, err = c.repair.run(ctx, c.app, table, c.bucket)
 	case c.hasBucket:
-		d.Checks, err = c.checkBucket(ctx, table)
+		d.Checks, err = c.checkCounter(ctx, table)
 	default:
 		d.Checks = c.examine(ctx, s, dynamo, table)
 		err = ctx.Err() // the checks of an interrupted examination would only say so
@@ -110,12 +110,11 @@ func (c *doctor) run(ctx context.Context, loaded *settings.Loader) error {
 	return c.report(d)
 }
 
-// checkBucket checks the counter of one bucket, within the time that is given.
-func (c *doctor) checkBucket(ctx context.Context, table sequences) ([]checkDocument, error) {
+// checkCounter checks the counter of one bucket, within the time that is given.
+func (c *doctor) checkCounter(ctx context.Context, table sequences) ([]checkDocument, error) {
 	limited, cancel := patiently(ctx, c.app.timeout)
 	defer cancel()
-	checks, err := table.check(limited, c.bucket)
-	return checks, err
+	return table.check(limited, c.bucket)
 }
 
 // report prints the document. A check that failed is an error, so that the exit

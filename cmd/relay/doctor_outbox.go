@@ -190,8 +190,7 @@ func (o *outboxChecks) ofTopic(topic string) []asideMarker { return o.aside().of
 // aside is what is set aside in all buckets.
 func (o *outboxChecks) aside() (all aside) {
 	for _, b := range o.buckets {
-		all.markers = append(all.markers, b.aside.markers...)
-		all.unreadable = append(all.unreadable, b.aside.unreadable...)
+		all.add(b.aside)
 	}
 	return all
 }

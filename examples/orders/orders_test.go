@@ -16,6 +16,24 @@ import (
 	"github.com/bucketbrigade/relay/outbox"
 )
 
+// newOrders is the service with a table and an outbox of its own, in this process.
+func newOrders(t *testing.T, notify func(buckets ...int)) *orders {
+	t.Helper()
+	w, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.close)
+	if err := w.createTable(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders", Notify: notify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &orders{db: w.messages, name: "orders", writer: writer}
+}
+
 func TestEachOrderIsSeenPlacedAndThenPaid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -47,26 +65,14 @@ func TestEachOrderIsSeenPlacedAndThenPaid(t *testing.T) {
 // Many pay one order at once: each change has its message, and nobody's is
 // written twice or without the change.
 func TestConcurrentChangesHaveOneMessageEach(t *testing.T) {
-	w, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
 	ctx := context.Background()
-	if err := w.createTable(ctx, "orders"); err != nil {
-		t.Fatal(err)
-	}
 	messages := 0
 	var mu sync.Mutex
-	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders", Notify: func(...int) {
+	service := newOrders(t, func(...int) {
 		mu.Lock()
 		defer mu.Unlock()
 		messages++
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := &orders{db: w.messages, name: "orders", writer: writer}
+	})
 	if err := service.place(ctx, "4711", 12); err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +96,8 @@ func TestConcurrentChangesHaveOneMessageEach(t *testing.T) {
 }
 
 func TestAnOrderIsPlacedOnce(t *testing.T) {
-	w, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
 	ctx := context.Background()
-	if err := w.createTable(ctx, "orders"); err != nil {
-		t.Fatal(err)
-	}
-	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := &orders{db: w.messages, name: "orders", writer: writer}
+	service := newOrders(t, nil)
 	if err := service.place(ctx, "4711", 12); err != nil {
 		t.Fatal(err)
 	}
@@ -118,27 +112,15 @@ func TestAnOrderIsPlacedOnce(t *testing.T) {
 // Errors of the outbox wrap the service's own, and are none that the service may take
 // for a change by others: the one may have stored the change, the other wants a repair.
 func TestErrorsOfTheOutboxAreNoConflicts(t *testing.T) {
-	w, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
 	ctx := context.Background()
-	if err := w.createTable(ctx, "orders"); err != nil {
-		t.Fatal(err)
-	}
-	writer, err := outbox.NewWriter(w.messages, outbox.Options{Table: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := &orders{db: w.messages, name: "orders", writer: writer}
+	service := newOrders(t, nil)
 	if err := service.place(ctx, "4711", 12); err != nil {
 		t.Fatal(err)
 	}
 	// Somebody sets the counter of the order's bucket back.
 	schema := outbox.Schema{Table: "orders"}.WithDefaults()
 	placed := outbox.NewMessage(topic, []byte("4711"), nil)
-	if _, err := w.messages.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	if _, err := service.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &schema.Table, Key: schema.Key(schema.SequenceKey(placed.Bucket(schema.BucketCount)), outbox.CounterSortKey),
 		UpdateExpression:          aws.String("SET #n = :none"),
 		ExpressionAttributeNames:  map[string]string{"#n": outbox.AttrSequence},
