@@ -45,16 +45,10 @@ type process struct {
 // environment. name tells the processes of a test apart.
 func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
-	return startWith(t, name, nil, args...)
-}
-
-// startWith is start with further variables in the relay's environment.
-func startWith(t testing.TB, name string, environ []string, args ...string) *process {
-	t.Helper()
 	binary := setting(t, "INTEGRATION_RELAY", "build it and name it: make build && export INTEGRATION_RELAY=$PWD/bin/relay")
 	cmd := exec.Command(binary, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true"}, environ...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true"}
 	return launch(t, name, cmd)
 }
 
@@ -83,13 +77,17 @@ func launch(t testing.TB, name string, cmd *exec.Cmd) *process {
 	return p
 }
 
-// read takes lines until no process writes to it any more.
+// read takes lines until no process writes to it any more. An event that somebody
+// else wrote into is a fault: whoever counts events would miss it.
 func (p *process) read(output *bufio.Reader) {
 	for {
 		text, err := output.ReadString('\n')
 		if text = strings.TrimSuffix(text, "\n"); text != "" {
 			l := line{}
-			json.Unmarshal([]byte(text), &l) // what is no JSON stays text
+			// What is no JSON stays text.
+			if json.Unmarshal([]byte(text), &l) != nil && err == nil && strings.Contains(text, `{"level":`) {
+				p.t.Errorf("%s: an event was torn: %s", p.name, text)
+			}
 			l.text = text
 			p.mu.Lock()
 			p.lines = append(p.lines, l)
