@@ -19,12 +19,11 @@ func newBudget(maxBytes, buckets int) budget {
 func (g *budget) above(bytes int) int { return max(0, bytes-g.share) }
 
 // admits tells whether a bucket with that much outstanding may add n bytes. With
-// nothing outstanding it always may, so that no row is too large to ever go.
+// nothing outstanding it always may, so that no row is too large to ever go. That may
+// take more than the common half, which is no reason to keep another one from its share.
 func (g *budget) admits(outstanding, n int) bool {
-	if outstanding == 0 {
-		return true
-	}
-	return g.used+g.above(outstanding+n)-g.above(outstanding) <= g.common
+	more := g.above(outstanding+n) - g.above(outstanding)
+	return outstanding == 0 || more == 0 || g.used+more <= g.common
 }
 
 // take moves a bucket's outstanding bytes by n, which is negative when a record
