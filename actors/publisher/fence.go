@@ -105,9 +105,7 @@ func (f *fencing) initialized(x *fence, fault *Fault) {
 // broker, which has committed or aborted it by then.
 func (f *fencing) lose(x *fence, fault *Fault) {
 	p := x.producer
-	if fault.Class == Fenced {
-		x.lostAt = f.now
-	}
+	f.noteLoss(x, fault)
 	if x.phase == initializing {
 		f.refuseFence(x, fault)
 	} else {
@@ -118,6 +116,13 @@ func (f *fencing) lose(x *fence, fault *Fault) {
 		f.endTransaction(x, Unknown, fault)
 	}
 	f.release(x)
+}
+
+// noteLoss takes note of a fault that says that another has taken the fence.
+func (f *fencing) noteLoss(x *fence, fault *Fault) {
+	if fault.Class == Fenced {
+		x.lostAt = f.now
+	}
 }
 
 // release closes the fence's producer. Nothing is open.

@@ -128,6 +128,7 @@ func (f *fencing) deliver(t *batch, i int) {
 // it for the others.
 func (f *fencing) blame(x *fence, i int, fault *Fault) {
 	t := x.bucket.active
+	f.noteLoss(x, fault)
 	switch fault.Class {
 	case Rejected:
 		x.bucket.careful = max(x.bucket.careful, t.request.Rows[i].Sequence)
@@ -190,6 +191,7 @@ func (f *fencing) commitEnded(x *fence, m Concluded) {
 	case m.Fault == nil:
 		f.committed(x)
 	case m.MustAbort:
+		f.noteLoss(x, m.Fault)
 		x.fault = m.Fault
 		f.abort(x)
 	case unusable(m.Fault) || x.tries == commitTries:
