@@ -118,12 +118,10 @@ func (c *core) usable(tp *topic, t *batch, i int) bool {
 }
 
 // foreseen refuses a row that the topic cannot take, by metadata that was read
-// for this attempt; older metadata is read again first. It waits until all rows
-// before it are acknowledged: a row that is not its bucket's first is not tried,
-// so it must not be counted either.
+// for this attempt; older metadata is read again first. It waits for its turn.
 func (c *core) foreseen(tp *topic, t *batch, i int, fault *Fault) {
 	switch {
-	case i > t.next || t.outstanding > 0:
+	case !t.isNext(i):
 	case tp.answered > t.asks:
 		c.refuse(t, i, fault)
 	case tp.asked:
@@ -135,14 +133,19 @@ func (c *core) foreseen(tp *topic, t *batch, i int, fault *Fault) {
 }
 
 // withoutTopic settles a row whose topic has no usable metadata. Only a name that
-// no topic can have is the record's own fault.
+// no topic can have is the record's own fault, which is said in the row's turn.
 func (c *core) withoutTopic(tp *topic, t *batch, i int) {
-	if tp.fault.Class == Rejected {
+	switch {
+	case tp.fault.Class != Rejected:
+		c.settle(t, i, Failed, tp.fault)
+	case t.isNext(i):
 		c.refuse(t, i, tp.fault)
-		return
 	}
-	c.settle(t, i, Failed, tp.fault)
 }
+
+// isNext tells whether all rows before this one are acknowledged: a row that is not
+// its bucket's first is not tried, so it must not be counted either.
+func (t *batch) isNext(i int) bool { return i <= t.next && t.outstanding == 0 }
 
 // ask puts the question, or fails the row when there is nobody to ask.
 func (c *core) ask(tp *topic, t *batch, i int) {
