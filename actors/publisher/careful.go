@@ -1,6 +1,9 @@
 package publisher
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // carefulIdle is how long a careful producer is kept that nobody uses.
 const carefulIdle = time.Minute
@@ -9,29 +12,36 @@ const carefulIdle = time.Minute
 // gap-less, so a rejected record fails alone, and it takes the client's default
 // size, so that only the broker's limit counts. Each batch has one of its own as
 // long as there are enough: what one bucket waits for, a dead partition too, is
-// nobody else's matter. Beyond that they share the one with the fewest users.
+// nobody else's matter. Beyond that they share: a batch takes one that has nothing
+// outstanding, of these the one with the fewest users, and another one when its own
+// has got somebody else's record meanwhile. The batch has nothing outstanding.
 func (c *core) carefulFor(t *batch) *producer {
-	if t.careful != nil {
-		return t.careful
+	own := t.careful
+	if own != nil && own.outstanding == 0 {
+		return own
 	}
-	var least *producer
+	var best *producer
 	count := 0
 	for _, p := range c.producers {
 		if !p.options.Careful || p.state == ending {
 			continue
 		}
 		count++
-		if least == nil || p.users < least.users {
-			least = p
+		if best == nil || cmp.Or(cmp.Compare(p.outstanding, best.outstanding), cmp.Compare(p.users, best.users)) < 0 {
+			best = p
 		}
 	}
-	if least == nil || least.users > 0 && count < c.cfg.CarefulProducers {
-		least = c.open(Options{Careful: true})
+	switch {
+	case best == nil || best.users > 0 && count < c.cfg.CarefulProducers && !c.careful.failing():
+		best = c.open(Options{Careful: true})
+	case own != nil && best.outstanding > 0:
+		return own
 	}
-	least.users++
-	least.uses++
-	t.careful = least
-	return least
+	c.leaveCareful(t)
+	best.users++
+	best.uses++
+	t.careful = best
+	return best
 }
 
 // leaveCareful returns the batch's careful producer, when the batch is over or is
