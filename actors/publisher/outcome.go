@@ -50,6 +50,9 @@ func (c *core) reported(m Reported) {
 			culprit = report.Fault
 			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
 			c.works(p)
+			if report.Fault.Code == CodeTooLarge {
+				c.outgrown(r.lane, lone)
+			}
 			if lone {
 				t.bucket.convict(report.Token.Sequence)
 				c.refuse(t, i, report.Fault)

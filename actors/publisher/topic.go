@@ -21,11 +21,17 @@ type topic struct {
 	// The last good answer.
 	known      bool
 	partitions int32
-	maxBytes   int // the topic's max.message.bytes; 0: unknown
 	compressed bool
 	readAt     actors.Instant
-	// doubted: it may have changed, so it is read again before the next batch uses it.
-	doubted bool
+	// maxBytes is the topic's max.message.bytes, as far as it is known: what the
+	// last good answer told, if limitTold; else what was told before, or less than what
+	// was rejected. 0: nothing is known.
+	maxBytes  int
+	limitTold bool
+	// doubted: it may have changed, so it is read again before the next batch uses it,
+	// by a question later than doubtAsk, the last one that was put before the doubt.
+	doubted  bool
+	doubtAsk uint64
 	// era counts the doubts and the bad answers: each may mean that the topic was
 	// deleted and created again, so its partitions are primed anew.
 	era int
@@ -50,11 +56,25 @@ func (c *core) topic(name string) *topic {
 	return tp
 }
 
-// doubt has a topic's metadata read again before its next use.
-func (c *core) doubt(name string) {
+// doubt has a topic's metadata read again before its next use. It may be another
+// topic by now.
+func (c *core) doubt(name string) { c.reread(name).era++ }
+
+func (c *core) reread(name string) *topic {
 	tp := c.topic(name)
-	tp.doubted = true
-	tp.era++
+	tp.doubted, tp.doubtAsk = true, c.asks
+	return tp
+}
+
+// outgrown takes note of a request that was rejected as too large, alone: with one
+// record. The limit may have been lowered, and each request that goes by the old one
+// would end a producer of many buckets. Where nobody tells the limit, requests are half
+// as large from now on.
+func (c *core) outgrown(l *lane, alone bool) {
+	tp := c.reread(l.topic)
+	if less := l.poolBytes/2 + poolMargin; !alone && !tp.limitTold && (tp.maxBytes == 0 || less < tp.maxBytes) {
+		tp.maxBytes = less
+	}
 }
 
 // poolBytes is the limit of the pool of producers for the topic's records.
@@ -82,7 +102,7 @@ func (c *core) prepare(t *batch, i int) bool {
 	}
 	record := c.cfg.recordOf(t.bucket.number, row, partition)
 	size := requestBytes(&record)
-	if tp.maxBytes > 0 && size > tp.maxBytes && !tp.compressed {
+	if tp.limitTold && size > tp.maxBytes && !tp.compressed {
 		c.foreseen(tp, t, i, &Fault{Rejected, CodeTooLarge,
 			fmt.Sprintf("alone in its request the record takes %d bytes, the topic's max.message.bytes is %d; it was not sent",
 				size, tp.maxBytes)})
@@ -179,8 +199,11 @@ func (c *core) described(m Described) {
 	}
 	c.unask(tp)
 	if m.Fault == nil && m.Partitions > 0 {
-		tp.known, tp.doubted = true, false
-		tp.partitions, tp.maxBytes, tp.compressed = m.Partitions, m.MaxMessageBytes, m.Compressed
+		tp.known, tp.doubted = true, tp.doubted && tp.ask <= tp.doubtAsk
+		tp.partitions, tp.compressed = m.Partitions, m.Compressed
+		if tp.limitTold = m.MaxMessageBytes > 0; tp.limitTold {
+			tp.maxBytes = m.MaxMessageBytes
+		}
 		tp.readAt, tp.answered = c.now, tp.ask
 		tp.fault, tp.misses = nil, 0
 		c.lettersAnswered(tp, nil)

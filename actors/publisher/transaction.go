@@ -106,6 +106,9 @@ func (f *fencing) reports(x *fence, m Reported) {
 			continue
 		}
 		f.blame(x, i, report.Fault)
+		if report.Fault.Code == CodeTooLarge {
+			f.outgrown(t.rows[i].lane, x.alone())
+		}
 		if report.Fault.Class == Rejected && !x.alone() && !told {
 			told = true
 			f.tellRejected(t, i, report.Fault, false)
