@@ -96,6 +96,40 @@ func answerProduce(cluster *kfake.Cluster, code int16, count int32) {
 	})
 }
 
+// TestAnyRefusalEndsAGaplessProducer: whatever the broker refuses a record for, its own
+// fault or not, ends a shared producer; a careful one goes on.
+func TestAnyRefusalEndsAGaplessProducer(t *testing.T) {
+	for name, code := range map[string]int16{"invalid": 87, "not authorized": 29, "wrong clock": 32, "policy": 44, "no reason": -1} {
+		for _, careful := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", careful ", careful), func(t *testing.T) {
+				t.Parallel()
+				cluster := startKfake(t, kfake.SeedTopics(1, "t"))
+				b := newInbox()
+				p := open(t, newFactory(t, kafka.Config{Brokers: cluster.ListenAddrs()}), publisher.Options{Careful: careful}, b.sink)
+				if fault := send(t, p, b, record); fault != nil {
+					t.Fatal(fault)
+				}
+				answerProduce(cluster, code, 1)
+				if err := p.Produce(record, publisher.Token{}); err != nil {
+					t.Fatal(err)
+				}
+				if !careful {
+					next[publisher.Fataled](t, b)
+					return
+				}
+				if fault := next[publisher.Reported](t, b).Reports[0].Fault; fault == nil {
+					t.Error("acknowledged, though the broker refused it")
+				}
+				p.Describe("t") // a missing permission sticks to the topic until its metadata come anew
+				next[publisher.Described](t, b)
+				if fault := send(t, p, b, record); fault != nil {
+					t.Errorf("the next record: %v", fault)
+				}
+			})
+		}
+	}
+}
+
 // TestBrokerAnswers: what becomes of one record for what a broker may say.
 func TestBrokerAnswers(t *testing.T) {
 	for name, c := range map[string]struct {

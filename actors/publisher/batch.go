@@ -12,8 +12,8 @@ type bucket struct {
 	number  int
 	active  *batch   // nil: none
 	waiting *Publish // of a later tenure, until the active one is answered; nil: none
-	// careful is the highest sequence that was ever in a rejected request: rows up
-	// to it go through a careful producer. Once they are acknowledged, or set aside
+	// careful is the highest sequence that was ever in a request that was refused,
+	// whatever for: rows up to it go through a careful producer. Once they are acknowledged, or set aside
 	// by their bucket, the bucket's rows are above it, and it is back in its pool.
 	careful int64
 	// guilty is the row that was rejected last, alone in its request, and span how

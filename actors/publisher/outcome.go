@@ -22,8 +22,10 @@ func (c *core) locate(number int, token Token) (t *batch, i int, found bool) {
 
 // reported takes a burst of delivery reports. A rejection counts against a row
 // only when the row was alone in its request; else its bucket goes on carefully
-// until its rows of that request are through. Of a shared rejection one row a
-// batch is told: the request may have had thousands.
+// until its rows of that request are through. So it does when the request failed for
+// another reason, as for want of a permission: nobody counts that, but the next one of
+// its kind would end the next producer of many buckets too. Of a shared rejection one
+// row a batch is told: the request may have had thousands.
 func (c *core) reported(m Reported) {
 	p := c.producer(m.Producer)
 	if p == nil {
@@ -45,10 +47,12 @@ func (c *core) reported(m Reported) {
 			continue
 		}
 		p.path(r.lane.place).primed = false
+		if refusedRequest(report.Fault) {
+			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
+		}
 		switch report.Fault.Class {
 		case Rejected:
 			culprit = report.Fault
-			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
 			c.works(p)
 			if report.Fault.Code == CodeTooLarge {
 				c.outgrown(r.lane, lone)
@@ -79,6 +83,19 @@ func (c *core) reported(m Reported) {
 		c.fail(p, culprit)
 	}
 	c.closeWhenDone(p)
+}
+
+// refusedRequest tells whether a request failed for a reason of its own. What is purged went
+// down with others; a fatal error is the producer's.
+func refusedRequest(fault *Fault) bool {
+	switch fault.Class {
+	case Rejected, Retriable:
+		return true
+	case Ambiguous:
+		return fault.Code != CodePurgedInFlight && fault.Code != CodePurgedQueue
+	default:
+		return false
+	}
 }
 
 func (c *core) acknowledged(t *batch, i int, p *producer) {

@@ -186,6 +186,9 @@ const (
 	CodeUnknownTopic = "UNKNOWN_TOPIC_OR_PART"
 	// CodeUnknownPartition: the topic does not have the record's partition.
 	CodeUnknownPartition = "_UNKNOWN_PARTITION"
+	// CodePurgedInFlight and CodePurgedQueue: the record went down with its producer.
+	CodePurgedInFlight = "_PURGE_INFLIGHT"
+	CodePurgedQueue    = "_PURGE_QUEUE"
 	// CodeTimedOut: no answer, or no report, came in time.
 	CodeTimedOut = "_TIMED_OUT"
 	// CodeNotOpened: the Factory could not open a producer.
