@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"strconv"
+	"time"
 
 	ck "github.com/confluentinc/confluent-kafka-go/v2/kafka"
 
@@ -44,10 +45,15 @@ func (p *producer) describe(ctx context.Context, topic string) publisher.Describ
 	return d
 }
 
-// partitions asks until a broker answers or ctx ends.
+// partitions asks until a broker answers or ctx ends, and no longer: an answer that
+// came later would be taken for that to the next question.
 func (p *producer) partitions(ctx context.Context, topic string) (int32, *publisher.Fault) {
 	for {
-		metadata, err := p.client.GetMetadata(&topic, false, int(attemptTimeout.Milliseconds()))
+		timeout := attemptTimeout
+		if deadline, has := ctx.Deadline(); has {
+			timeout = max(time.Millisecond, min(timeout, time.Until(deadline)))
+		}
+		metadata, err := p.client.GetMetadata(&topic, false, int(timeout.Milliseconds()))
 		if err == nil {
 			p.out.Lock()
 			p.answered()

@@ -413,3 +413,26 @@ func BenchmarkProduce(b *testing.B) {
 		})
 	}
 }
+
+// TestDescribeKeepsItsTime: a question that no broker answers ends when it should, or its
+// answer would be taken for that to a later one.
+func TestDescribeKeepsItsTime(t *testing.T) {
+	t.Parallel()
+	const limit = 300 * time.Millisecond
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	b := newInbox()
+	factory := newFactory(t, kafka.Config{Brokers: []string{silent.Addr().String()}, DescribeTimeout: limit})
+	p := open(t, factory, publisher.Options{}, b.sink)
+	began := time.Now()
+	p.Describe("t")
+	if d := next[publisher.Described](t, b); d.Fault == nil || d.Fault.Class != publisher.Retriable {
+		t.Errorf("%+v, want a retriable fault", d)
+	}
+	if took := time.Since(began); took > limit+time.Second {
+		t.Errorf("it took %v, of %v at most", took, limit)
+	}
+}
