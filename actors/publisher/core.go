@@ -127,6 +127,8 @@ func (c *core) internal(message any) {
 		c.purgeDue(m)
 	case graceOver:
 		c.graceOver(m)
+	case memoryDue:
+		c.memoryDue(m)
 	case describeDue:
 		c.describeDue(m)
 	case queueDue:

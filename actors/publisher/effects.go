@@ -116,6 +116,11 @@ type (
 		producer int
 		number   uint64
 	}
+	// memoryDue: records may have waited for too long behind another one.
+	memoryDue struct {
+		producer int
+		place    place
+	}
 	// describeDue: a question for metadata has had its time.
 	describeDue struct {
 		topic string

@@ -100,7 +100,8 @@ func refusedRequest(fault *Fault) bool {
 
 func (c *core) acknowledged(t *batch, i int, p *producer) {
 	row := &t.request.Rows[i]
-	p.path(t.rows[i].lane.place).primed = true
+	w := p.path(t.rows[i].lane.place)
+	w.primed, w.heard = true, c.now
 	p.proven = true
 	c.settle(t, i, Acknowledged, nil)
 	c.emit(event.RecordAcknowledged{

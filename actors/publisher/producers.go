@@ -88,6 +88,10 @@ type path struct {
 	// refuses what comes behind a rejected one.
 	primed   bool
 	lastSent actors.Instant
+	// heard is when the path last had nothing outstanding, or got an acknowledgement;
+	// watched: a timer looks at it.
+	heard   actors.Instant
+	watched bool
 	// era is the topic's when the path was primed: a topic that was deleted and
 	// created again knows no producer.
 	era int
@@ -109,9 +113,43 @@ func (w *path) known(now actors.Instant, primeAfter time.Duration, era int) bool
 func (w *path) sent(now actors.Instant, primeAfter time.Duration, era int) {
 	w.primed = w.known(now, primeAfter, era)
 	w.era = era
+	if w.outstanding == 0 {
+		w.heard = now
+	}
 	w.outstanding++
 	w.alone = w.outstanding == 1
 	w.lastSent = now
+}
+
+// remembered is for how long a broker is relied upon to know a producer of which it
+// has got nothing. Records that wait for longer count like a pause of that length.
+const remembered = DefaultPrimeAfter
+
+// watch looks after a path on which records wait behind another one.
+func (c *core) watch(p *producer, at place) {
+	w := p.path(at)
+	if p.slot == nil || w.outstanding < 2 || w.watched {
+		return
+	}
+	w.watched = true
+	c.wake(max(0, remembered-actors.Elapsed(w.heard, c.now)), memoryDue{p.options.Number, at})
+}
+
+// memoryDue retires a producer when records of it have waited for longer than brokers
+// remember it: if the first one was rejected then, the next one would be taken for the
+// first of an unknown producer. One record may wait for ever.
+func (c *core) memoryDue(m memoryDue) {
+	p := c.producer(m.producer)
+	if p == nil {
+		return
+	}
+	w := p.path(m.place)
+	w.watched = false
+	if w.outstanding > 1 && actors.Elapsed(w.heard, c.now) >= remembered {
+		c.retire(p, "records waited for longer than brokers remember a producer")
+		return
+	}
+	c.watch(p, m.place)
 }
 
 func (p *producer) path(at place) *path {

@@ -140,6 +140,7 @@ func (c *core) handOver(t *batch, i int, p *producer) verdict {
 	}
 	p.outstanding++
 	p.path(r.lane.place).sent(c.now, c.cfg.PrimeAfter, c.topic(r.lane.topic).era)
+	c.watch(p, r.lane.place)
 	c.do(produce{p.options.Number, r.record, c.token(t, i)})
 	return handedOver
 }
