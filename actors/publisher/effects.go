@@ -132,7 +132,7 @@ type (
 	reopenDue struct{ slot *slot }
 	// lettersDue: the dead-letter topic is asked for again.
 	lettersDue struct{}
-	// idleDue: a careful producer that nobody has used since is closed.
+	// idleDue: a producer that nobody has used since is closed.
 	idleDue struct {
 		producer int
 		uses     int

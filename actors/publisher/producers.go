@@ -17,7 +17,7 @@ const (
 	// minMessageBytes is the least limit that a client accepts.
 	minMessageBytes = 1000
 	// maxPools bounds the pools, and with them the producers. A topic with yet
-	// another limit uses the next smaller pool.
+	// another limit uses the next smaller pool, or careful producers.
 	maxPools = 8
 
 	// The pause before a place whose producers fail gets another one: doubled each
@@ -63,7 +63,8 @@ type producer struct {
 	// Invariant: the outstanding rows that went to it; at most one when careful.
 	outstanding int
 	paths       map[place]*path
-	// Of a careful one: how many batches use it, and how many ever did.
+	// users is how many batches use a careful one; uses how many ever did, and how many
+	// records a shared one was given.
 	users, uses int
 	reach       reachability
 	// Of one that ends.
@@ -195,6 +196,9 @@ func (c *core) reopen(s *slot) {
 	if s.producer == nil {
 		s.producer = c.open(Options{MaxMessageBytes: s.limit})
 		s.producer.slot = s
+		if s.limit != defaultMessageBytes {
+			c.wake(poolIdle, idleDue{s.producer.options.Number, 0})
+		}
 	}
 }
 

@@ -139,6 +139,9 @@ func (c *core) handOver(t *batch, i int, p *producer) verdict {
 		r.keyed.lane = r.lane
 	}
 	p.outstanding++
+	if p.slot != nil {
+		p.uses++
+	}
 	p.path(r.lane.place).sent(c.now, c.cfg.PrimeAfter, c.topic(r.lane.topic).era)
 	c.watch(p, r.lane.place)
 	c.do(produce{p.options.Number, r.record, c.token(t, i)})
