@@ -120,6 +120,11 @@ func (f *fencing) concerned(message any) *fence {
 	case Concluded:
 		number = m.Producer
 	}
+	return f.fenceWith(number)
+}
+
+// fenceWith is the fence that has that producer; nil: none has.
+func (f *fencing) fenceWith(number int) *fence {
 	if p := f.producer(number); p != nil {
 		return p.fence
 	}

@@ -166,7 +166,7 @@ func (f *fencing) untaken(m notProduced) {
 		}
 	}
 	for _, refusal := range m.refusals {
-		if x := f.concerned(Concluded{Producer: refusal.producer}); x != nil && x.fault != nil && x.phase == transacting {
+		if x := f.fenceWith(refusal.producer); x != nil && x.fault != nil && x.phase == transacting {
 			f.abort(x)
 		}
 	}
