@@ -200,7 +200,12 @@ func (w *world) randomMessage(bucket int) (m outbox.Message, guilty bool) {
 func (w *world) randomFaults() simulation.BrokerFaults {
 	often := w.random.IntN(40)
 	return simulation.BrokerFaults{
-		Reject: poisonous,
+		Reject: func(r publisher.Record) string {
+			if w.readOnly && r.Topic == "small" {
+				return "TOPIC_AUTHORIZATION_FAILED"
+			}
+			return poisonous(r)
+		},
 		Conclude: func(string, publisher.Call) (f simulation.BrokerFault) {
 			if w.random.IntN(100) >= often {
 				return f
@@ -253,8 +258,14 @@ func (w *world) misbehave() {
 		w.At(at, w.broker.Leave)
 		w.At(at+time.Duration(w.random.Int64N(int64(time.Minute))), w.broker.Return)
 	}
-	if w.random.IntN(3) == 0 {
-		w.At(within(), func() { w.broker.LimitTopic("small", 900) })
+	for range w.random.IntN(4) {
+		limit := 900 + 600*w.random.IntN(3)
+		w.At(within(), func() { w.broker.LimitTopic("small", limit) })
+	}
+	if w.random.IntN(4) == 0 {
+		at := within()
+		w.At(at, func() { w.readOnly = true })
+		w.At(at+20*time.Second, func() { w.readOnly = false })
 	}
 	if w.random.IntN(4) == 0 {
 		at := within()
@@ -317,13 +328,24 @@ func plant(w *world, m mutant) publisher.Factory {
 		if w.now < faultyTime && w.random.IntN(8) == 0 {
 			return nil, errors.New("no more threads")
 		}
-		p, err := honest.Open(o, sink)
+		p, err := honest.Open(o, w.forgetful(sink))
 		h := &hurried{Producer: p, w: w, passes: m == passesRefuse}
 		if t, transactional := p.(publisher.Transactional); transactional {
 			return &hurriedTransactional{Transactional: t, hurried: h}, err
 		}
 		return h, err
 	})
+}
+
+// forgetful is a sink that is not always told a topic's limit.
+func (w *world) forgetful(sink publisher.Sink) publisher.Sink {
+	return func(message any) {
+		if d, described := message.(publisher.Described); described && w.now < faultyTime && w.random.IntN(4) == 0 {
+			d.MaxMessageBytes = 0
+			message = d
+		}
+		sink(message)
+	}
 }
 
 type factoryFunc func(publisher.Options, publisher.Sink) (publisher.Producer, error)

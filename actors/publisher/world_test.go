@@ -35,6 +35,7 @@ type world struct {
 	seen     int             // records of the log that are in appended
 	renewed  map[string]bool // topics that were deleted and created again
 	grew     bool            // a topic has gained partitions
+	readOnly bool            // the topic with a small limit may be described, not written
 }
 
 type happening struct {
