@@ -129,6 +129,8 @@ func (c *core) internal(message any) {
 		c.graceOver(m)
 	case memoryDue:
 		c.memoryDue(m)
+	case complaintDue:
+		c.complaintDue(m)
 	case describeDue:
 		c.describeDue(m)
 	case queueDue:

@@ -121,6 +121,11 @@ type (
 		producer int
 		place    place
 	}
+	// complaintDue: a producer may still reach no broker.
+	complaintDue struct {
+		producer int
+		reason   string
+	}
 	// describeDue: a question for metadata has had its time.
 	describeDue struct {
 		topic string

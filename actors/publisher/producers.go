@@ -67,6 +67,7 @@ type producer struct {
 	// records a shared one was given.
 	users, uses int
 	reach       reachability
+	answered    actors.Instant // when a broker last did, as far as it was told
 	// Of one that ends.
 	since   actors.Instant
 	retired string // why, when it was retired and did not fail
@@ -221,7 +222,7 @@ func (c *core) notOpened(m notOpened) {
 	p.state = ending
 	c.vacate(p, m.fault)
 	c.remove(p)
-	c.unreachable(m.fault.Error())
+	c.unreachable(m.producer, m.fault.Error())
 }
 
 // fail ends a producer that met a fatal error: no new rows, purges until its

@@ -1,6 +1,8 @@
 package publisher
 
 import (
+	"time"
+
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/event"
 )
@@ -14,6 +16,10 @@ const (
 	reachesNone
 )
 
+// answerHolds is how long an answer to one producer speaks against the complaint of
+// another one: a client with nothing to do finds out minutes later that nobody answers.
+const answerHolds = 30 * time.Second
+
 // reach is whether a broker answers any of the producers, as it was last told.
 type reach struct {
 	connected bool
@@ -25,7 +31,7 @@ type reach struct {
 // reached takes a sign of life: a producer's Reached, or an acknowledgement.
 func (c *core) reached(number int) {
 	if p := c.producer(number); p != nil {
-		p.reach = reaches
+		p.reach, p.answered = reaches, c.now
 	}
 	if c.reach.connected {
 		return
@@ -39,20 +45,28 @@ func (c *core) reached(number int) {
 func (c *core) unreached(m Unreached) {
 	if p := c.producer(m.Producer); p != nil {
 		p.reach = reachesNone
-		c.unreachable(m.Reason)
+		c.unreachable(m.Producer, m.Reason)
 	}
 }
 
-// unreachable tells, once, that no broker answers, unless one answers another
-// producer.
-func (c *core) unreachable(reason string) {
-	for _, p := range c.producers {
-		if p.state == open && p.reach == reaches {
-			return
-		}
+// complaintDue looks again at a complaint that another producer's answer spoke against.
+func (c *core) complaintDue(m complaintDue) {
+	if p := c.producer(m.producer); p != nil && p.state == open && p.reach == reachesNone {
+		c.unreachable(m.producer, m.reason)
 	}
+}
+
+// unreachable tells, once, that no broker answers, as a producer complains, unless one
+// has answered another producer lately.
+func (c *core) unreachable(number int, reason string) {
 	if c.reach.told {
 		return
+	}
+	for _, p := range c.producers {
+		if p.state == open && p.reach == reaches && actors.Elapsed(p.answered, c.now) < answerHolds {
+			c.wake(answerHolds-actors.Elapsed(p.answered, c.now), complaintDue{number, reason})
+			return
+		}
 	}
 	since := c.reach.since
 	if c.reach.connected {

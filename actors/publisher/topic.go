@@ -206,6 +206,9 @@ func (c *core) described(m Described) {
 		}
 		tp.readAt, tp.answered = c.now, tp.ask
 		tp.fault, tp.misses = nil, 0
+		if p := c.producer(m.Producer); p != nil {
+			p.answered = c.now
+		}
 		c.lettersAnswered(tp, nil)
 		return
 	}
