@@ -49,11 +49,11 @@ func (c *core) reported(m Reported) {
 		p.path(r.lane.place).primed = false
 		if refusedRequest(report.Fault) {
 			t.bucket.careful = max(t.bucket.careful, report.Token.Sequence)
+			c.works(p)
 		}
 		switch report.Fault.Class {
 		case Rejected:
 			culprit = report.Fault
-			c.works(p)
 			if report.Fault.Code == CodeTooLarge {
 				c.outgrown(r.lane, lone)
 			}

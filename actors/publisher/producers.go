@@ -54,7 +54,7 @@ type producer struct {
 	slot    *slot  // nil for a careful one
 	fence   *fence // whose transactional producer it is; nil: it has no transactions
 	state   producerState
-	// proven: it has got an acknowledgement, or a rejection of a record, which too is
+	// proven: it has got an acknowledgement, or a refusal of a record, which too is
 	// the answer of a broker that works.
 	proven bool
 	// full: its queue was full. Paused: a timer is armed for it, of which there is
