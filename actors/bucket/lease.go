@@ -120,7 +120,7 @@ func (c *core) attend(m Attend) {
 		}
 		c.lease.read, c.lease.seen = m.Lease, m.Lease.Expires
 		if m.Lease.Incarnation != c.cfg.Incarnation { // the older process keeps it still
-			c.elderUntil = max(c.elderUntil, m.Lease.Expires)
+			c.elderLives(m.Lease.Expires)
 		}
 		c.pauseOrResume()
 		c.listen()

@@ -307,9 +307,10 @@ func (c *core) lookAgain() {
 	}
 }
 
-// aged: the tenure is a LeaseRenewInterval old.
+// aged: the tenure is a LeaseRenewInterval old, by the clock that is never ahead of the
+// time that has gone by: a wall clock that is set forward makes nothing visible.
 func (c *core) aged() bool {
-	return !c.ownedSince.IsZero() && actors.Elapsed(c.ownedSince, c.now) >= c.cfg.LeaseRenewInterval
+	return !c.ownedSince.IsZero() && c.now.Mono-c.ownedSince.Mono >= c.cfg.LeaseRenewInterval
 }
 
 // retryDue tells whether rows that are set aside are to be delivered now.
