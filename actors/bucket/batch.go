@@ -217,6 +217,9 @@ func (c *core) allFetched() {
 // before the rows that were behind it.
 func (c *core) vanished() bool {
 	before := c.malformed
+	if b := c.batch; b.more && b.malformed == nil && b.rows[len(b.rows)-1].Sequence < before {
+		return false // the batch ends in front of it
+	}
 	c.malformed = 0
 	if c.batch.malformed != nil {
 		c.malformed = malformedSequence(c.batch.malformed)
