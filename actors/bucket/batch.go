@@ -131,11 +131,15 @@ func (c *core) batchReplied(m actors.Replied) {
 // enough or the table has no more.
 func (c *core) pageFetched(m actors.Replied) {
 	page, ok := m.Reply.Result.(store.Fetched)
-	if !ok {
+	b := c.batch
+	switch {
+	case !ok && b.looking: // nothing waits for it
+		c.dropBatch()
+		return
+	case !ok:
 		c.failBatch()
 		return
 	}
-	b := c.batch
 	b.pages++
 	for _, row := range page.Rows {
 		if row.BucketCount != 0 && row.BucketCount != c.cfg.BucketCount {

@@ -160,6 +160,7 @@ func (c *core) discovered(m actors.Replied) {
 	case !ok:
 	case found.Waiting:
 		c.wake("poll")
+		c.parked.owed = c.checkDue()
 	case c.batch == nil && c.checkDue():
 		c.parked.checking = true
 		c.wake("check")
@@ -197,6 +198,9 @@ func (c *core) poll() {
 		return
 	}
 	c.arm(pollTimer, c.cfg.PollInterval, 0)
+	if c.batch != nil && c.checkDue() {
+		c.parked.owed = true
+	}
 	if c.batch != nil || c.discovering != 0 || !c.valid() {
 		return
 	}
