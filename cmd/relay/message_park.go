@@ -181,7 +181,9 @@ func (c *messagePark) topicChange(s *settings.Settings, found aside) change {
 
 // rowChange has the owner move a row that can be read, with all of its key: the owner
 // alone knows what is on its way to the broker. Nobody but the command can move a row
-// that cannot be read.
+// that cannot be read. Its key's marker is written before, and answered, as an owner's is:
+// a transaction becomes visible in parts, and an owner that sees the row gone, and no
+// marker yet, would let the key's next row pass (case M-08).
 func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known retries) change {
 	at := c.app.ticks()
 	marker := store.Marker{Reason: c.reason, ParkedAt: at}
@@ -189,6 +191,11 @@ func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known 
 	var first store.Request
 	if read.Malformed != nil {
 		marker.KeyID, marker.Topic = schema.ParkedIdentity(read.Item)
+		if _, is := known.find(marker.KeyID, ""); !is && marker.Topic != "" && read.Item[outbox.AttrKey] != nil {
+			d.requests = []store.Request{store.SetAside{Bucket: c.bucket, Marker: marker}, store.Ring{Bucket: c.bucket, At: at}}
+			at++ // another ring is heard
+			marker.ParkedAt = at
+		}
 		first = store.MoveUnreadable{Bucket: c.bucket, Sequence: c.sequence, Item: read.Item, Marker: marker, Token: uuid.NewString()}
 		d.question = fmt.Sprintf("move row %d, which cannot be read, aside under key %s", c.sequence, marker.KeyID)
 	} else {
@@ -205,6 +212,6 @@ func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known 
 			d.question = fmt.Sprintf("set aside row %d, which has no key, alone", c.sequence)
 		}
 	}
-	d.requests = []store.Request{first, store.Ring{Bucket: c.bucket, At: at}}
+	d.requests = append(d.requests, first, store.Ring{Bucket: c.bucket, At: at})
 	return d
 }

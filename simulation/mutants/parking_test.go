@@ -124,7 +124,7 @@ func parking() []mutant {
 			name: "a key is cleared before its rows have moved", breaks: "an empty key is cleared only when no row waits that it was set for", caught: by("I-40"),
 			edits: []edit{
 				{parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"},
-				{retryGo, "	case p.checking && c.checkDue():", "	case c.checkDue():"},
+				{retryGo, "	case (p.checking || p.owed) && c.checkDue():", "	case c.checkDue():"},
 			},
 		},
 		{
