@@ -17,13 +17,17 @@ import (
 // commands that show it: whoever has seen it in one knows it again in another.
 
 // readFleet reads the coordination partition for a command that may go on to change what
-// it has found. The error is advised.
+// it has found. All that such a command says and writes of times is by the fleet's Now, so
+// that it is told at once of a host whose clock is wrong. The error is advised.
 func (a *app) readFleet(ctx context.Context, s *settings.Settings) (*store.Client, picture.Fleet, error) {
 	client, err := a.client(ctx, s)
 	if err != nil {
 		return nil, picture.Fleet{}, err
 	}
 	f, err := picture.ReadFleet(ctx, client, a.pictureOptions(s))
+	if fact := clockText(f.Clock); fact != "" {
+		a.printFacts([]string{fact})
+	}
 	return client, f, advised(err, s)
 }
 

@@ -103,9 +103,6 @@ var leaseColumns = []column{
 }
 
 func (c *leaseList) print(s *settings.Settings, f picture.Fleet) {
-	if fact := clockText(f.Clock); fact != "" {
-		fmt.Fprintln(c.app.stderr, fact)
-	}
 	fmt.Fprintf(c.app.stdout, "table %s: %s\n", s.Relay.Table, counted(s.Relay.BucketCount, "bucket"))
 	var lines [][]string
 	for _, lease := range f.Leases {

@@ -133,9 +133,6 @@ func (c *pauseBuckets) run(ctx context.Context, loaded *settings.Loader) error {
 			return advised(err, s)
 		}
 	}
-	if fact := clockText(f.Clock); fact != "" {
-		d.facts = append([]string{fact}, d.facts...)
-	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
 }
 
@@ -201,7 +198,7 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 			store.PauseTopic{Bucket: b, Seen: m.ParkedAt, Marker: store.Marker{
 				Topic: c.topic, Reason: c.reason, ParkedAt: max(f.Now(), m.ParkedAt+1), PausedUntil: until, PausedBy: c.by,
 			}},
-			store.Ring{Bucket: b, At: c.app.ticks()})
+			store.Ring{Bucket: b, At: f.Now()})
 	}
 	return d, nil
 }
