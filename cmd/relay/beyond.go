@@ -17,5 +17,5 @@ func (a *app) tellBeyond(f picture.Fleet, s *settings.Settings) {
 	for i, lease := range f.Beyond {
 		buckets[i] = lease.Bucket
 	}
-	a.printFacts([]string{fmt.Sprintf("the table has leases of %s, which are passed over: bucket-count is %d here", bucketsText(buckets), s.Relay.BucketCount)})
+	a.printFacts([]string{fmt.Sprintf("the table has %s, passed over: bucket-count is %d here", leasesText(buckets), s.Relay.BucketCount)})
 }

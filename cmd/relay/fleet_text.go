@@ -94,7 +94,7 @@ func holderText(state picture.RelayState) string {
 // endText is the end of a pause.
 func endText(until store.Ticks) string {
 	if until >= store.NoEnd {
-		return "until it is resumed"
+		return "until resumed"
 	}
 	return "until " + momentText(until.Time())
 }
@@ -137,14 +137,10 @@ func (p pauseOfBuckets) sentence(further string) string {
 
 // advice is how to end the pause, in an outbox with this many buckets.
 func (p pauseOfBuckets) advice(bucketCount int) string {
-	switch len(p.buckets) {
-	case bucketCount:
+	if len(p.buckets) == bucketCount {
 		return "to go on: relay resume --all"
-	case 1:
-		return fmt.Sprintf("to go on: relay resume --bucket %d", p.buckets[0])
-	default:
-		return fmt.Sprintf("to go on, each by its number: relay resume --bucket %d", p.buckets[0])
 	}
+	return fmt.Sprintf("to go on%s: relay resume --bucket %d", byNumber(p.buckets), p.buckets[0])
 }
 
 // topicFacts say how a topic is set aside, or paused, by its markers, and where. Further
@@ -189,7 +185,7 @@ func whereText(buckets []int, bucketCount int) string {
 
 // pauseDocument is a pause as JSON has it.
 type pauseDocument struct {
-	Until  *string `json:"until"` // null: until it is resumed
+	Until  *string `json:"until"` // null: until resumed
 	By     string  `json:"by"`
 	Reason string  `json:"reason"`
 }

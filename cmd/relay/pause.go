@@ -89,7 +89,7 @@ func newPause(a *app) *cobra.Command {
 	c := &pauseBuckets{app: a}
 	return a.command(spec{
 		use:   "pause --bucket N | --topic TOPIC | --all --reason REASON [--for DURATION]",
-		short: "Stops the delivery of a bucket, a topic or all, for a while or until it is resumed",
+		short: "Stops the delivery of a bucket, a topic or all, for a while or until resumed",
 		long: "Stops the delivery of one bucket, of one topic, or of all buckets, until relay resume, or for as\n" +
 			"long as --for says. It is written in the table: it holds for whoever owns a bucket, now and later,\n" +
 			"and across restarts. Relays learn of it within a lease renew interval. A paused bucket stays with\n" +
@@ -102,7 +102,7 @@ func newPause(a *app) *cobra.Command {
 		arguments: append(pausedArguments(&c.paused),
 			settings.Argument{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown wherever the pause is, so no content",
 				Required: "say why: whoever finds the pause must know"},
-			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until it is resumed"},
+			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until resumed"},
 			settings.Argument{Name: "by", Value: settings.Text(&c.by), Doc: "who asks; not given: user@host"},
 			a.timeoutArgument(), outputArgument(&c.output)),
 		consent: &c.consent,
