@@ -197,11 +197,11 @@ func (c *messageList) print(s *settings.Settings, w waiting, now store.Ticks) {
 		if w.malformed != nil { // one does, and cannot be shown: the error says which
 			return
 		}
-		fmt.Fprintf(out, "bucket %d of table %s: no message waits\n", c.bucket, s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("bucket %d of table %s: no message waits", c.bucket, s.Relay.Table))
 		return
 	}
-	fmt.Fprintf(out, "bucket %d of table %s: oldest first, partition key %s\n",
-		c.bucket, s.Relay.Table, s.Schema().MessagesKey(c.bucket))
+	c.app.printFolded(fmt.Sprintf("bucket %d of table %s: oldest first, partition key %s",
+		c.bucket, s.Relay.Table, s.Schema().MessagesKey(c.bucket)))
 	c.app.printRows(w.rows, now)
 	if c.showContent {
 		for _, row := range w.rows {
@@ -213,8 +213,8 @@ func (c *messageList) print(s *settings.Settings, w waiting, now store.Ticks) {
 	}
 	for _, row := range w.rows {
 		if row.BucketCount != 0 && row.BucketCount != s.Relay.BucketCount {
-			fmt.Fprintf(out, "row %d was written for %s, these settings say %d: no relay with them passes it\n",
-				row.Sequence, counted(row.BucketCount, "bucket"), s.Relay.BucketCount)
+			c.app.printFolded(fmt.Sprintf("row %d was written for %s, these settings say %d: no relay with them passes it",
+				row.Sequence, counted(row.BucketCount, "bucket"), s.Relay.BucketCount))
 			break // the relay stops at the first
 		}
 	}

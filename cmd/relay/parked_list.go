@@ -207,16 +207,15 @@ var (
 )
 
 func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []asideTopic, found aside, now store.Ticks) {
-	out := c.app.stdout
 	if len(keys)+len(topics)+len(found.strays) == 0 {
 		if len(found.unreadable) > 0 { // what is set aside under them, nobody knows
 			return
 		}
-		fmt.Fprintf(out, "table %s: nothing is set aside\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: nothing is set aside", s.Relay.Table))
 		return
 	}
 	if len(topics) > 0 {
-		fmt.Fprintf(out, "table %s: topics that are set aside as a whole\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: topics that are set aside as a whole", s.Relay.Table))
 		var lines [][]string
 		for _, t := range topics {
 			lines = append(lines, []string{legible(t.Topic), fmt.Sprintf("%d of %d", len(t.buckets), s.Relay.BucketCount),
@@ -225,7 +224,7 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 		c.app.printTable(asideTopicColumns, lines)
 	}
 	if len(keys) > 0 {
-		fmt.Fprintf(out, "table %s: keys that are set aside\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: keys that are set aside", s.Relay.Table))
 		var lines [][]string
 		for _, k := range keys {
 			rows := strconv.Itoa(k.rows)
@@ -238,7 +237,7 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 		c.app.printTable(asideKeyColumns, lines)
 	}
 	if len(found.strays) > 0 {
-		fmt.Fprintf(out, "table %s: keys with rows but no marker: relays do not know of them, and newer rows pass\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: keys with rows but no marker: relays do not know of them, and newer rows pass", s.Relay.Table))
 		var lines [][]string
 		for _, stray := range found.strays {
 			lines = append(lines, []string{stray.keyID, strconv.Itoa(stray.bucket), "relay parked retry " + stray.keyID})
