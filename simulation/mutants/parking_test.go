@@ -113,7 +113,7 @@ func parking() []mutant {
 			edits: in(parkedGo, " && key.Reason == store.ReasonTopic", " && key.Reason != \"\""),
 		},
 		{
-			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
+			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40", scripted), scenario: "P-02-outage",
 			edits: in(parkedGo, "t.retried() && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(t.Marker) })", "t.retried()"),
 		},
 		{
