@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -94,6 +95,19 @@ func ownRow(body map[string]any) (*http.Response, error) {
 	})
 }
 
+// canceledFor cancels a transaction for a reason that all its items have.
+func canceledFor(code string) func(map[string]any) (*http.Response, error) {
+	return func(body map[string]any) (*http.Response, error) {
+		reasons := make([]any, len(body["TransactItems"].([]any)))
+		for i := range reasons {
+			reasons[i] = map[string]any{"Code": code}
+		}
+		return respond(http.StatusBadRequest, map[string]any{
+			"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "CancellationReasons": reasons,
+		})
+	}
+}
+
 func clientOver(s *script) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", Credentials: aws.AnonymousCredentials{}, HTTPClient: s,
@@ -131,6 +145,16 @@ func TestWriterOverTheSDK(t *testing.T) {
 		"an answer that is not DynamoDB's":            {one, answers{gateway, gateway, gateway}, new(error), true},
 		"no answer, then throttled": {one, answers{noAnswer, throttle, throttle},
 			new(*types.ProvisionedThroughputExceededException), true},
+		"no answer, then not allowed": {one, answers{noAnswer, fails(400, "AccessDeniedException")}, coded, true},
+		"no answer, then moved just now": {one, answers{noAnswer, fails(400, "TransactionConflictException")},
+			new(*types.TransactionConflictException), true},
+		"no answer, then canceled, no reasons": {two, answers{noAnswer, fails(400, "TransactionCanceledException")},
+			new(*types.TransactionCanceledException), true},
+		"no answer, then in conflict": {two, answers{noAnswer, canceledFor("TransactionConflict")},
+			new(*types.TransactionCanceledException), true},
+		"in progress, then not allowed": {two, answers{progress, fails(400, "AccessDeniedException")}, coded, true},
+		"throttled, then not allowed":   {one, answers{throttle, fails(400, "AccessDeniedException")}, coded, false},
+		"throttled, then in conflict":   {two, answers{throttle, canceledFor("TransactionConflict")}, new(*types.TransactionCanceledException), false},
 		"the same token for other data": {two, answers{fails(400, "IdempotentParameterMismatchException")},
 			new(*types.IdempotentParameterMismatchException), true},
 		"not valid":            {two, answers{fails(400, "ValidationException")}, coded, false},
@@ -160,5 +184,26 @@ func TestWriterOverTheSDK(t *testing.T) {
 				t.Errorf("notified %v", notes.calls)
 			}
 		})
+	}
+}
+
+// The SDK has a quota of repetitions for all requests of a client. When it is used up, the last answer comes
+// without a word of the sendings before it.
+func TestQuotaOfTheSDKHidesAnAnswerThatWasLost(t *testing.T) {
+	for name, messages := range map[string][]outbox.Message{"a put": {messageIn(1)}, "a transaction": {messageIn(1), messageIn(1)}} {
+		s := &script{answers: []func(map[string]any) (*http.Response, error){noAnswer, fails(400, "ThrottlingException")}}
+		options := clientOver(s).Options()
+		options.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			o.RateLimiter = ratelimit.NewTokenRateLimit(o.RetryCost)
+			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+		})
+		w, notes := newWriter(t, dynamodb.New(options))
+		err := w.Enqueue(t.Context(), messages...)
+		if !errors.Is(err, outbox.ErrAmbiguous) || !errors.As(err, new(ratelimit.QuotaExceededError)) {
+			t.Errorf("%s: got %v, want it ambiguous", name, err)
+		}
+		if len(s.answers) != 0 || len(notes.calls) != 0 {
+			t.Errorf("%s: %d answers were not asked for, notified %v", name, len(s.answers), notes.calls)
+		}
 	}
 }

@@ -25,14 +25,15 @@ func (w *Writer) put(ctx context.Context, e entry) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("put message: %w", err)
 	}
+	var sent sendings
 	_, err := w.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           aws.String(w.schema.Table),
 		Item:                                e.item,
 		ConditionExpression:                 aws.String(putCondition),
 		ExpressionAttributeNames:            w.putNames(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-	if err := w.settlePut(err, e); err != nil {
+	}, sent.watch)
+	if err := w.settlePut(err, e, &sent); err != nil {
 		return fmt.Errorf("put message: %w", err)
 	}
 	return nil
@@ -45,12 +46,13 @@ func (w *Writer) transact(ctx context.Context, request *dynamodb.TransactWriteIt
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("write transaction: %w", err)
 	}
-	_, err := w.api.TransactWriteItems(ctx, request)
+	var sent sendings
+	_, err := w.api.TransactWriteItems(ctx, request, sent.watch)
 	pause := firstProgressPause
 	for n := 0; n < progressPauses && inProgress(err); n++ {
 		progress := err
 		if err = wait(ctx, jitter(pause)); err == nil {
-			_, err = w.api.TransactWriteItems(ctx, request)
+			_, err = w.api.TransactWriteItems(ctx, request, sent.watch)
 		}
 		if err != nil && !inProgress(err) {
 			// Both answers decide: a refusal by a condition is final, but after any other error the
@@ -61,7 +63,7 @@ func (w *Writer) transact(ctx context.Context, request *dynamodb.TransactWriteIt
 		pause = min(2*pause, maxProgressPause)
 	}
 	own := len(request.TransactItems) - len(entries)
-	if err := w.settleTransaction(err, own, entries); err != nil {
+	if err := w.settleTransaction(err, own, entries, &sent); err != nil {
 		return fmt.Errorf("write transaction: %w", err)
 	}
 	return nil

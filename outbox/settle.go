@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,13 +20,13 @@ import (
 const conditionFailed = "ConditionalCheckFailed" // a CancellationReason's code
 
 // settlePut is the end of the conditional put of one entry, nil when it was applied.
-func (w *Writer) settlePut(err error, e entry) error {
+func (w *Writer) settlePut(err error, e entry, sent *sendings) error {
 	if err == nil {
 		return nil
 	}
 	var refused *types.ConditionalCheckFailedException
 	if !errors.As(err, &refused) {
-		return classify(err)
+		return sent.classify(err)
 	}
 	switch w.finding(refused.Item, e) {
 	case foundOwn:
@@ -50,13 +51,17 @@ func (w *Writer) settlePut(err error, e entry) error {
 // When only some of our rows are found, a relay has probably published and deleted the others meanwhile.
 // Point 8 of section 2 wants that to be an error that says ambiguous, not a success: less than all rows
 // is less than the proof above.
-func (w *Writer) settleTransaction(err error, own int, entries []entry) error {
+//
+// A transaction that is refused by a condition of the caller's was not applied before either, or its token
+// would be known. One that is canceled for another reason, a conflict, say, may still be overtaken by a
+// sending that the SDK has given up.
+func (w *Writer) settleTransaction(err error, own int, entries []entry, sent *sendings) error {
 	if err == nil {
 		return nil
 	}
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {
-		return classify(err)
+		return sent.classify(err)
 	}
 	var mine, unknown int
 	var taken []error
@@ -75,6 +80,8 @@ func (w *Writer) settleTransaction(err error, own int, entries []entry) error {
 		}
 	}
 	switch {
+	case mine == 0 && unknown == 0 && len(taken) == 0 && sent.doubtful && !refusedByCondition(canceled):
+		return ambiguous(err)
 	case mine == 0 && unknown == 0 && len(taken) == 0:
 		return err
 	case mine == len(entries):
@@ -84,6 +91,13 @@ func (w *Writer) settleTransaction(err error, own int, entries []entry) error {
 	default:
 		return errors.Join(append(taken, ambiguous(err))...)
 	}
+}
+
+// refusedByCondition tells whether the condition of any item was what canceled a transaction.
+func refusedByCondition(canceled *types.TransactionCanceledException) bool {
+	return slices.ContainsFunc(canceled.CancellationReasons, func(reason types.CancellationReason) bool {
+		return aws.ToString(reason.Code) == conditionFailed
+	})
 }
 
 // reasonOf is why the item at index was refused; a service that gives fewer reasons has none for it.

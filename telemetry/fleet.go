@@ -27,13 +27,14 @@ type Fleet struct {
 type RelayStatus struct {
 	ID string `json:"id"`
 	// State is active, stopped, silent (it was not seen within the lease duration), or
-	// unknown (it has leases, but no record).
+	// unknown (there are leases in its name, but no record).
 	State     string     `json:"state"`
 	Mode      string     `json:"mode"` // empty on records of the peer
 	LastSeen  *time.Time `json:"lastSeen"`
 	StoppedAt *time.Time `json:"stoppedAt"`
-	Owned     int        `json:"owned"`
-	Buckets   []int      `json:"buckets"` // the owned ones, ascending
+	// Owned is how many buckets it holds, paused ones too, and none whose lease has lapsed.
+	Owned   int   `json:"owned"`
+	Buckets []int `json:"buckets"` // the owned ones, ascending
 }
 
 // NewFleet is what a round has seen, at a time.
@@ -56,13 +57,15 @@ func NewFleet(at time.Time, seen event.FleetSeen) *Fleet {
 		case lease.Owner == "":
 			f.Free = append(f.Free, b)
 			continue
-		case lease.Lapsed:
-			f.Lapsed = append(f.Lapsed, b)
 		}
 		owner := relays[lease.Owner]
 		if owner == nil {
 			owner = &RelayStatus{ID: lease.Owner, State: "unknown", Buckets: []int{}}
 			relays[lease.Owner] = owner
+		}
+		if lease.Lapsed { // anybody's to claim
+			f.Lapsed = append(f.Lapsed, b)
+			continue
 		}
 		owner.Owned++
 		owner.Buckets = append(owner.Buckets, b)

@@ -10,7 +10,8 @@ import (
 	"github.com/bucketbrigade/relay/telemetry"
 )
 
-// Each lease is in somebody's name, or is said to be in nobody's.
+// Each lease is somebody's, or is said to be nobody's. One that has lapsed is nobody's, as
+// relay status has it.
 func TestFleet(t *testing.T) {
 	f := telemetry.NewFleet(noon, fleetSeen())
 	wantRelays := map[string]struct {
@@ -19,7 +20,7 @@ func TestFleet(t *testing.T) {
 	}{
 		"relay-a": {"active", []int{0, 5, 6}},
 		"relay-b": {"stopped", []int{}},
-		"relay-c": {"silent", []int{1}},
+		"relay-c": {"silent", []int{}}, // the lease in its name has lapsed
 		"relay-d": {"unknown", []int{4}},
 	}
 	if len(f.Relays) != len(wantRelays) {

@@ -235,7 +235,7 @@ func pausedTopics(buckets []BucketStatus) (lines []string) {
 
 // text is who has paused, until when and why.
 func (p *Pause) text() string {
-	until := "until it is resumed"
+	until := "until resumed"
 	if p.Until != nil {
 		until = "until " + p.Until.UTC().Format(time.DateTime) + " UTC"
 	}

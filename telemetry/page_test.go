@@ -64,7 +64,7 @@ func TestThePageSaysWhichTopicsArePaused(t *testing.T) {
 		status.Buckets = []telemetry.BucketStatus{{Bucket: 1, State: "owned", PausedTopics: paused}, {Bucket: 2, State: "owned", PausedTopics: paused}}
 		return status
 	}})
-	line := "topic orders: paused until it is resumed, by ann@desk: upgrade"
+	line := "topic orders: paused until resumed, by ann@desk: upgrade"
 	if n := strings.Count(s.want(http.StatusOK, "GET", "/").body, line); n != 1 {
 		t.Errorf("%q is there %d times", line, n)
 	}
@@ -85,7 +85,7 @@ func TestThePageSaysWhoHasPaused(t *testing.T) {
 	}})
 	body := s.want(http.StatusOK, "GET", "/").body
 	for _, part := range []string{"2 paused", "paused until 2026-03-01 12:00:00 UTC, by ann@desk: migration &lt;1&gt;<",
-		"paused until it is resumed, by somebody: no reason given · before<"} {
+		"paused until resumed, by somebody: no reason given · before<"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the page does not say %q", part)
 		}

@@ -131,11 +131,15 @@ func (c *core) batchReplied(m actors.Replied) {
 // enough or the table has no more.
 func (c *core) pageFetched(m actors.Replied) {
 	page, ok := m.Reply.Result.(store.Fetched)
-	if !ok {
+	b := c.batch
+	switch {
+	case !ok && b.looking: // nothing waits for it
+		c.dropBatch()
+		return
+	case !ok:
 		c.failBatch()
 		return
 	}
-	b := c.batch
 	b.pages++
 	for _, row := range page.Rows {
 		if row.BucketCount != 0 && row.BucketCount != c.cfg.BucketCount {
@@ -217,6 +221,9 @@ func (c *core) allFetched() {
 // before the rows that were behind it.
 func (c *core) vanished() bool {
 	before := c.malformed
+	if b := c.batch; b.more && b.malformed == nil && b.rows[len(b.rows)-1].Sequence < before {
+		return false // the batch ends in front of it
+	}
 	c.malformed = 0
 	if c.batch.malformed != nil {
 		c.malformed = malformedSequence(c.batch.malformed)

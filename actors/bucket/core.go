@@ -50,9 +50,9 @@ type core struct {
 	// cleanly: the tenure before had ended, or there was none, so that nothing of it is
 	// on its way.
 	cleanly bool
-	// elderUntil is when the leases of an older process of our id have certainly lapsed;
-	// 0: there was none.
-	elderUntil    store.Ticks
+	// elderLapses is when the leases of an older process of our id have certainly lapsed;
+	// zero: there was none.
+	elderLapses   actors.Instant
 	withheldSince actors.Instant
 	pausedSince   actors.Instant
 	paused        pause // what was said of the one that is on
@@ -97,7 +97,10 @@ func (c *core) step(now actors.Instant, message any) []effect {
 		c.cleanly = m.Lease == nil || m.Lease.Owner == ""
 		c.claim(m.Round)
 	case Resume:
-		c.lease.read, c.elderUntil = &m.Lease, m.Elder
+		c.lease.read = &m.Lease
+		if m.Elder != 0 {
+			c.elderLives(m.Elder)
+		}
 		c.lease.seen, c.lease.resuming = m.Lease.Expires, true
 		c.keep(m.Round)
 	case Attend:
@@ -157,6 +160,7 @@ func (c *core) discovered(m actors.Replied) {
 	case !ok:
 	case found.Waiting:
 		c.wake("poll")
+		c.parked.owed = c.checkDue()
 	case c.batch == nil && c.checkDue():
 		c.parked.checking = true
 		c.wake("check")
@@ -194,6 +198,9 @@ func (c *core) poll() {
 		return
 	}
 	c.arm(pollTimer, c.cfg.PollInterval, 0)
+	if c.batch != nil && c.checkDue() {
+		c.parked.owed = true
+	}
 	if c.batch != nil || c.discovering != 0 || !c.valid() {
 		return
 	}

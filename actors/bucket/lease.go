@@ -120,12 +120,12 @@ func (c *core) attend(m Attend) {
 		}
 		c.lease.read, c.lease.seen = m.Lease, m.Lease.Expires
 		if m.Lease.Incarnation != c.cfg.Incarnation { // the older process keeps it still
-			c.elderUntil = max(c.elderUntil, m.Lease.Expires)
+			c.elderLives(m.Lease.Expires)
 		}
 		c.pauseOrResume()
 		c.listen()
 	}
-	if m.Verdict == Yield && !c.machine.In(fsm.Claiming) {
+	if m.Verdict != Hold && !c.machine.In(fsm.Claiming) {
 		c.drain(Yield)
 	}
 	if c.lease.token != 0 || c.lease.seen == 0 {
@@ -136,6 +136,9 @@ func (c *core) attend(m Attend) {
 		c.release()
 	case c.machine.In(fsm.Draining) && c.yielding && c.batch == nil && c.unanswered == nil && c.elderGone():
 		// Nothing is in flight: settle releases it.
+	case m.Verdict == Leave && c.unanswered == nil:
+		// It lapses, and what the publisher has is abandoned then. A transaction in doubt is
+		// the table's, and has an end once it can be repeated.
 	default:
 		c.lease.conflicts = 0
 		c.keep(m.Round)

@@ -99,7 +99,7 @@ type (
 
 	// Quiesce ends fetching for good, since the relay stops. What is in flight
 	// ends, the lease is kept, and Quiesced is answered. The lease is handed back
-	// when a later Attend says Yield.
+	// when a later Attend says Yield, or Leave.
 	Quiesce struct{}
 
 	// Wake says that a message was committed to the bucket.
@@ -117,13 +117,21 @@ type Verdict uint8
 const (
 	Hold  Verdict = iota // keep it
 	Yield                // hand it back when nothing is in flight; keep it until then
+	// Leave: the same, but it is not kept for what the publisher has: the relay takes no
+	// part any more, and while it reaches no broker that may never end. It is given up
+	// when the lease has lapsed.
+	Leave
 )
 
 func (v Verdict) String() string {
-	if v == Yield {
+	switch v {
+	case Yield:
 		return "yield"
+	case Leave:
+		return "leave"
+	default:
+		return "hold"
 	}
-	return "hold"
 }
 
 // What the coordinator is told. Tenure is the Claim of the actor's Config: it

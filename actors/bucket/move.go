@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bucketbrigade/relay/actors"
 	"github.com/bucketbrigade/relay/event"
@@ -170,7 +171,21 @@ func (c *core) repeated(r store.Request) {
 // we have resumed. Until these lapse it may be, and not know what is set aside by now: it
 // would take the gap that a moved row leaves for none, and publish the key's next rows past
 // it. So rows are not moved before that, nor is the lease handed to somebody who would.
-func (c *core) elderGone() bool { return c.now.Ticks() > c.elderUntil }
+// Both of our clocks have to say so: one that is set forward does not end its lease.
+func (c *core) elderGone() bool {
+	lapses := c.elderLapses
+	return lapses.IsZero() || c.now.Wall > lapses.Wall && c.now.Mono >= lapses.Mono
+}
+
+// maxElder bounds how long an older process is waited for, whatever the table says.
+const maxElder = 365 * 24 * time.Hour
+
+// elderLives: an older process of our id has the lease until then.
+func (c *core) elderLives(until store.Ticks) {
+	lapses := c.now.Add(min(until.Sub(c.now.Ticks()), maxElder))
+	c.elderLapses.Wall = max(c.elderLapses.Wall, lapses.Wall)
+	c.elderLapses.Mono = max(c.elderLapses.Mono, lapses.Mono)
+}
 
 // takeAside takes the rows that are to be moved out of the solid ones. A row that
 // is too large to be moved ends them.

@@ -36,11 +36,15 @@ type parked struct {
 	// headTurn: the bucket's head is next, else a retry. They take turns, so that
 	// neither waits for the end of the other.
 	headTurn bool
-	// drained: since the markers were read, a look at the head has found its end, so
-	// that rows which an operator wants moved are moved.
+	// drained: since the markers were read, and the last one was written, a look at the
+	// head has found its end, so that rows which are to be moved are.
 	drained bool
 	// checking: a key is looked at that may have no rows.
 	checking bool
+	// owed: a poll had no time for that, since messages waited, or were on their way. So one
+	// is looked at before the next of them: a bucket that is never idle would never come to
+	// it, and set the key's next rows aside for no reason.
+	owed bool
 	// served is the key whose retry had the last turn: the next one's is behind it.
 	served   string
 	rejected int64          // the row that has ended the last retry
@@ -195,7 +199,7 @@ func (p *parked) add(m store.Marker) {
 		p.keys = slices.Insert(p.keys, i, parkedKey{})
 	}
 	p.keys[i] = parkedKey{Marker: m}
-	p.surveyed = false
+	p.surveyed, p.drained = false, false
 }
 
 func (p *parked) remove(m store.Marker) {
@@ -307,9 +311,10 @@ func (c *core) lookAgain() {
 	}
 }
 
-// aged: the tenure is a LeaseRenewInterval old.
+// aged: the tenure is a LeaseRenewInterval old, by the clock that is never ahead of the
+// time that has gone by: a wall clock that is set forward makes nothing visible.
 func (c *core) aged() bool {
-	return !c.ownedSince.IsZero() && actors.Elapsed(c.ownedSince, c.now) >= c.cfg.LeaseRenewInterval
+	return !c.ownedSince.IsZero() && c.now.Mono-c.ownedSince.Mono >= c.cfg.LeaseRenewInterval
 }
 
 // retryDue tells whether rows that are set aside are to be delivered now.

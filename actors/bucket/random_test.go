@@ -254,7 +254,7 @@ func (w *whirl) publisherAnswers(t *rapid.T) {
 
 func (w *whirl) round(t *rapid.T) {
 	w.told(append([]string{"round"}, rapid.SampledFrom([][]string{
-		nil, nil, nil, {"yields"}, {"carried"}, {"read", "1s"}, {"read", "15s"},
+		nil, nil, nil, {"yields"}, {"leaves"}, {"carried"}, {"read", "1s"}, {"read", "15s"},
 	}).Draw(t, "round")...))
 }
 
@@ -306,13 +306,14 @@ func (w *whirl) heal(t *rapid.T) {
 	w.unprocessed = nil
 	w.leaseIs([]string{"paused", "until", "-1h"})
 	drains := w.core.machine.In(fsm.Draining, fsm.Releasing)
+	parting := rapid.SampledFrom([]string{"yields", "leaves"}).Draw(t, "parting")
 	for range 60 {
 		w.pass(5 * time.Second)
 		w.retryAll()
 		w.discardUnreadable()
 		words := []string{"round"}
 		if drains {
-			words = append(words, "yields")
+			words = append(words, parting)
 		}
 		w.told(words)
 		for len(w.waiting)+len(w.submitted)+len(w.fences) > 0 {

@@ -22,8 +22,11 @@ func (c *core) proceed() {
 		p.headTurn = true
 		wanted, _ := p.wanted(c.now)
 		c.beginRetry(wanted)
-	case p.checking && c.checkDue():
-		p.checking = false
+	case (p.checking || p.owed) && c.checkDue():
+		if p.owed {
+			c.woken = "poll" // the messages are next
+		}
+		p.checking, p.owed = false, false
 		doubtful, _ := p.doubtful()
 		c.batch.key, c.batch.keyed, c.batch.looking = doubtful, true, true
 		c.fetch()

@@ -151,8 +151,8 @@ func (s *stage) set(name, value string) {
 	}
 }
 
-// told is a command of the coordinator: "round", "round yields", "round read 2s
-// ago yields", "round carried".
+// told is a command of the coordinator: "round", "round yields", "round leaves",
+// "round read 2s ago yields", "round carried".
 func (s *stage) told(words []string) {
 	now := s.instant()
 	round := Round{Now: now, ReadAt: now}
@@ -177,6 +177,8 @@ func (s *stage) told(words []string) {
 			switch word {
 			case "yields":
 				m.Verdict = Yield
+			case "leaves":
+				m.Verdict = Leave
 			case "carried":
 				s.step(Carry{Round: round})
 				return

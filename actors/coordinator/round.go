@@ -149,7 +149,7 @@ func (c *core) readFailed(r store.Reply) {
 	}
 	c.judgeClock()
 	for b, k := range c.children {
-		if k.tenure != 0 {
+		if k.tenure != 0 && !c.away() {
 			c.tell(b, bucket.Carry{Round: c.forBuckets()})
 		}
 	}

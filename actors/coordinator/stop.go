@@ -182,7 +182,7 @@ func (c *core) handBack() {
 		names := lease != nil && lease.Owner == c.id.relay && lease.Incarnation == c.id.incarnation
 		switch {
 		case k.tenure != 0 && k.quiesced:
-			c.tell(b, bucket.Attend{Round: round, Lease: lease, Verdict: bucket.Yield})
+			c.tell(b, bucket.Attend{Round: round, Lease: lease, Verdict: bucket.Leave})
 			if !k.asked {
 				k.asked = true
 				c.stop.asked++

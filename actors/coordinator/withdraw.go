@@ -107,7 +107,8 @@ func (c *core) leaving() bool { return c.state == stopping || c.state == withdra
 // away tells whether the relay has withdrawn and has handed back what it could.
 func (c *core) away() bool { return c.state == withdrawn && c.stop.phase == over }
 
-// goAway: what was not handed back lapses. One read a round tells the time.
+// goAway: what was not handed back lapses, since nothing is kept any more. One read a
+// round tells the time.
 func (c *core) goAway() {
 	c.stop.phase, c.stop.token = over, 0
 	c.timers[deadlineTimer]++
@@ -122,7 +123,7 @@ func (c *core) mayComeBack() {
 	for b, k := range c.children {
 		if k.tenure != 0 {
 			left = true
-			c.attend(b, bucket.Yield)
+			c.attend(b, bucket.Leave)
 		}
 	}
 	if left || c.round.clock.off || !c.connected {

@@ -48,15 +48,15 @@ func eachBucket(ctx context.Context, s *settings.Settings, count int, each func(
 	return group.Wait()
 }
 
-// readAside reads the markers of all buckets for a command that may go on to change
-// what it has found. The error is advised.
-func (a *app) readAside(ctx context.Context, s *settings.Settings) (*store.Client, aside, error) {
-	client, err := a.client(ctx, s)
+// readAside reads the fleet, for its clock, and the markers of all buckets, for a command
+// that may go on to change what it has found. The error is advised.
+func (a *app) readAside(ctx context.Context, s *settings.Settings) (*store.Client, picture.Fleet, aside, error) {
+	client, f, err := a.readFleet(ctx, s)
 	if err != nil {
-		return nil, aside{}, err
+		return nil, f, aside{}, err
 	}
 	found, err := asideOf(ctx, client, s)
-	return client, found, advised(err, s)
+	return client, f, found, advised(err, s)
 }
 
 // asideOf reads the markers of all buckets.
@@ -211,9 +211,6 @@ func (a *app) client(ctx context.Context, s *settings.Settings) (*store.Client, 
 	}
 	return store.NewClient(s.Schema(), dynamo.messages, dynamo.coordination), nil
 }
-
-// ticks is now, as the table has it.
-func (a *app) ticks() store.Ticks { return store.Ticks(outbox.Ticks(a.now())) }
 
 // checkBucket refuses a bucket that the outbox does not have.
 func checkBucket(s *settings.Settings, bucket int) error {

@@ -11,7 +11,7 @@ import (
 // retries are those under way in one bucket, as its markers have them.
 type retries struct {
 	markers []asideMarker
-	now     store.Ticks
+	now     store.Ticks // by the table's clock
 }
 
 // ofBucket are the retries of one of the buckets.
@@ -76,11 +76,11 @@ func callOff(bucket int, seen store.Marker, at store.Ticks, reason string, reaso
 	return r
 }
 
-// retryFact says why a retry is under way, and since when; empty when none is.
-func (a *app) retryFact(r retries, m store.Marker) string {
+// fact says why a retry is under way, and since when; empty when none is.
+func (r retries) fact(m store.Marker) string {
 	since, why := r.underWay(m)
 	if since == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %s ago", why, a.age(since))
+	return fmt.Sprintf("%s %s ago", why, ageText(r.now.Sub(since)))
 }

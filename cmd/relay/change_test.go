@@ -172,10 +172,14 @@ func TestADryRunSendsNothing(t *testing.T) {
 	broken := schema.EncodeMessage(outbox.NewMessage("placed", nil, nil), 3, 9)
 	delete(broken, "Topic")
 	c.put(t, broken)
+	nameless := schema.EncodeMessage(outbox.NewMessage("placed", []byte("k"), nil), 3, 10)
+	delete(nameless, "MessageId")
+	c.put(t, nameless)
 	c.through = func(store.API) store.API { return readOnly{c.table} }
 	var texts strings.Builder
 	for _, line := range []string{
-		"message park --bucket 3 --sequence 2 --reason r", "message park --bucket 3 --sequence 9", "message park --topic t --bucket-count 1",
+		"message park --bucket 3 --sequence 2 --reason r", "message park --bucket 3 --sequence 9",
+		"message park --bucket 3 --sequence 10", "message park --topic t --bucket-count 1",
 		"parked retry --topic plcaed --bucket-count 1", "parked retry " + keyB, "parked discard " + keyA + " 1 --yes",
 	} {
 		got := c.run(append(strings.Fields(line), "--table=orders", "--dry-run")...)

@@ -125,7 +125,7 @@ func TestDoctorJudgesTheStateOfATopic(t *testing.T) {
 		return examination{doctorDocument: doctorDocument{Checks: topics.judge()}}
 	}
 	at(func(s *kafka.TopicState) { s.Partitions[1].Leaderless = true }).
-		wants(t, checkPartitions, statusFailure, "no leader in partitions 1")
+		wants(t, checkPartitions, statusFailure, "no leader in partition 1")
 	at(func(s *kafka.TopicState) { s.Partitions[1].InSync = 1 }).
 		wants(t, checkInSync, statusFailure, "has 1 in sync, min.insync.replicas is 2", "bring back")
 	at(func(s *kafka.TopicState) { s.Partitions[1].Replicas, s.Settings = 1, nil }).

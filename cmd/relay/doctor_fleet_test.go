@@ -95,10 +95,10 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 		}, nil, checkLeases, statusWarning, []string{"buckets 4-7", "B, which has stopped"}},
 		{"a free bucket for long", func(t *testing.T, c *console) {
 			c.ownLease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": before(5 * time.Minute)})
-		}, nil, checkLeases, statusFailure, []string{"bucket 2", "no owner for more than 1m30s", "clock.skewed"}},
+		}, nil, checkLeases, statusFailure, []string{"bucket 2", "without an owner for more than 1m30s", "clock.skewed"}},
 		{"a bucket that was never leased", func(t *testing.T, c *console) {
 			c.ownLease(t, 2, "", attributes{"Owner": nil, "ExpiresAtUtc": nil})
-		}, nil, checkLeases, statusWarning, []string{"bucket 2", "no owner yet"}},
+		}, nil, checkLeases, statusWarning, []string{"bucket 2", "without an owner yet"}},
 		{"a lease that cannot be read", func(t *testing.T, c *console) {
 			c.ownLease(t, 2, "A", attributes{"ExpiresAtUtc": text("soon")})
 		}, nil, checkCoordination, statusFailure, []string{"LEASE#0000000002", "ExpiresAtUtc", "put right"}},
@@ -141,7 +141,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			for _, bucket := range []int{1, 2} {
 				c.ownLease(t, bucket, "A", attributes{"PausedUntilUtc": endless, "PausedBy": text("ops@desk"), "PauseReason": text("migration")})
 			}
-		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "until it is resumed, by ops@desk: migration", "relay resume --bucket 1"}},
+		}, nil, checkPauses, statusWarning, []string{"buckets 1-2", "until resumed, by ops@desk: migration", "relay resume --bucket 1"}},
 		{"paused for a while", func(t *testing.T, c *console) {
 			c.ownLease(t, 1, "A", attributes{"PausedUntilUtc": before(-time.Hour)})
 		}, nil, checkPauses, statusWarning, []string{"bucket 1", "until 2026-03-01T13:00:00Z"}},
@@ -149,7 +149,7 @@ func TestDoctorOnAFleetThatIsUnwell(t *testing.T) {
 			for bucket := range 8 {
 				c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: 1, PausedUntil: store.NoEnd, PausedBy: "ann"})
 			}
-		}, nil, checkPauses, statusWarning, []string{"topic placed", "until it is resumed, by ann: migration", "relay resume --topic placed"}},
+		}, nil, checkPauses, statusWarning, []string{"topic placed", "until resumed, by ann: migration", "relay resume --topic placed"}},
 		{"a paused topic that is being delivered again", func(t *testing.T, c *console) {
 			c.setAside(t, 3, store.Marker{Topic: "placed", ParkedAt: 1, PausedUntil: store.NoEnd, RetryAt: 2})
 		}, nil, checkPauses, statusOK, []string{"none is paused, and no topic is"}},

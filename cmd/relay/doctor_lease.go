@@ -44,13 +44,13 @@ func (f *fleetChecks) owned() []checkDocument {
 			document.Status = statusFailure
 		}
 		if trouble.held {
-			document.Advice += fmt.Sprintf(": relay lease release --bucket %d", alike.buckets[trouble][0])
+			document.Advice += fmt.Sprintf("%s: relay lease release --bucket %d", byNumber(alike.buckets[trouble]), alike.buckets[trouble][0])
 		}
 		found = append(found, document)
 	}
 	if len(beyond) > 0 {
-		found = append(found, failed(checkBucketCount, "leases of "+bucketsText(beyond),
-			fmt.Sprintf("are held, and the settings here have %d buckets: some relay has another bucket-count", f.settings.Relay.BucketCount),
+		found = append(found, failed(checkBucketCount, leasesText(beyond),
+			fmt.Sprintf("not expired, and the settings here have %d buckets: some relay has another bucket-count", f.settings.Relay.BucketCount),
 			"give all relays and writers the same bucket-count; it can be changed only while the outbox is empty"))
 	}
 	if sound > 0 {
@@ -77,10 +77,10 @@ func (f *fleetChecks) unowned(lease picture.Lease) (unowned, bool) {
 	case lease.Held || f.seen.Count(picture.Active) == 0:
 		return unowned{}, false
 	case lease.Expires == 0:
-		return unowned{found: "has no owner yet, and relays are active",
+		return unowned{found: "without an owner yet, while relays are active",
 			advice: "if this lasts for longer than a few rounds, look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled"}, true
 	case f.seen.Now().Sub(lease.Expires) > patience:
-		return unowned{fails: true, found: fmt.Sprintf("has had no owner for more than %s, and relays are active", ageText(patience)),
+		return unowned{fails: true, found: fmt.Sprintf("without an owner for more than %s, while relays are active", ageText(patience)),
 			advice: "look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled; and at their bucket-count"}, true
 	default:
 		return unowned{}, false

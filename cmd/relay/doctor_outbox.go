@@ -98,7 +98,7 @@ func (o *outboxChecks) gather(ctx context.Context) {
 		}
 		return nil
 	})
-	o.now = o.app.ticks()
+	o.now = store.Ticks(outbox.Ticks(o.app.now()))
 	if o.fault == nil {
 		o.beyond, o.fault = o.lookBeyond(ctx)
 	}

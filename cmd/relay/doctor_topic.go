@@ -169,7 +169,7 @@ func (t *topicChecks) partitioned(s topicSeen) *checkDocument {
 	var document checkDocument
 	switch {
 	case len(leaderless) > 0:
-		document = failed(checkPartitions, s.subject(), "has no leader in partitions "+runsText(leaderless), "bring back the brokers that have their replicas")
+		document = failed(checkPartitions, s.subject(), "has no leader in "+numberedText("partition", leaderless), "bring back the brokers that have their replicas")
 	case s.use.rows > 0 && int(s.use.partition) >= len(s.Partitions):
 		document = failed(checkPartitions, s.subject(), fmt.Sprintf("has %s, and a row asks for number %d", counted(len(s.Partitions), "partition"), s.use.partition),
 			"give the topic more partitions, or correct the writer: such a row is rejected")

@@ -17,13 +17,17 @@ import (
 // commands that show it: whoever has seen it in one knows it again in another.
 
 // readFleet reads the coordination partition for a command that may go on to change what
-// it has found. The error is advised.
+// it has found. All that such a command says and writes of times is by the fleet's Now, so
+// that it is told at once of a host whose clock is wrong. The error is advised.
 func (a *app) readFleet(ctx context.Context, s *settings.Settings) (*store.Client, picture.Fleet, error) {
 	client, err := a.client(ctx, s)
 	if err != nil {
 		return nil, picture.Fleet{}, err
 	}
 	f, err := picture.ReadFleet(ctx, client, a.pictureOptions(s))
+	if fact := clockText(f.Clock); fact != "" {
+		a.printFacts([]string{fact})
+	}
 	return client, f, advised(err, s)
 }
 
@@ -90,7 +94,7 @@ func holderText(state picture.RelayState) string {
 // endText is the end of a pause.
 func endText(until store.Ticks) string {
 	if until >= store.NoEnd {
-		return "until it is resumed"
+		return "until resumed"
 	}
 	return "until " + momentText(until.Time())
 }
@@ -133,14 +137,10 @@ func (p pauseOfBuckets) sentence(further string) string {
 
 // advice is how to end the pause, in an outbox with this many buckets.
 func (p pauseOfBuckets) advice(bucketCount int) string {
-	switch len(p.buckets) {
-	case bucketCount:
+	if len(p.buckets) == bucketCount {
 		return "to go on: relay resume --all"
-	case 1:
-		return fmt.Sprintf("to go on: relay resume --bucket %d", p.buckets[0])
-	default:
-		return fmt.Sprintf("to go on, each by its number: relay resume --bucket %d", p.buckets[0])
 	}
+	return fmt.Sprintf("to go on%s: relay resume --bucket %d", byNumber(p.buckets), p.buckets[0])
 }
 
 // topicFacts say how a topic is set aside, or paused, by its markers, and where. Further
@@ -185,7 +185,7 @@ func whereText(buckets []int, bucketCount int) string {
 
 // pauseDocument is a pause as JSON has it.
 type pauseDocument struct {
-	Until  *string `json:"until"` // null: until it is resumed
+	Until  *string `json:"until"` // null: until resumed
 	By     string  `json:"by"`
 	Reason string  `json:"reason"`
 }

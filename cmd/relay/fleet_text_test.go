@@ -46,10 +46,10 @@ func TestAPauseOfATopicHasOneWording(t *testing.T) {
 	for bucket := range 8 {
 		c.setAside(t, bucket, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Minute), PausedUntil: store.NoEnd, PausedBy: "ann@desk"})
 	}
-	const pause = "until it is resumed, by ann@desk: migration"
+	const pause = "until resumed, by ann@desk: migration"
 	c.saysEverywhere(t, "topic placed is paused "+pause, []string{"status"}, []string{"top"}, []string{"resume", "--topic=placed"})
 	c.saysEverywhere(t, "topic placed is paused already "+pause, []string{"pause", "--topic=placed", "--reason=r"})
-	c.saysEverywhere(t, "paused until it is resumed, by ann@desk: mig", []string{"parked", "list"})
+	c.saysEverywhere(t, "paused until resumed, by ann@desk: mig", []string{"parked", "list"})
 	newScreen(t, 100, 40).shows(c.picture(t, 8)).press("enter").wantText("topic placed, for 1m, paused " + pause)
 }
 
@@ -79,4 +79,47 @@ func TestAFleetOfBothModesIsTold(t *testing.T) {
 	c.saysEverywhere(t, "as long as one is, consumers must read committed records", []string{"status"}, []string{"doctor"})
 	c.record(t, "B", attributes{"Mode": text("fenced"), "StoppedAtUtc": types.AttributeValue(before(time.Minute))})
 	c.saysEverywhere(t, "relay-modes 1 active relay: mode ordered", []string{"doctor"})
+}
+
+// One bucket has the singular, several the plural, in whatever is said of them.
+func TestOneBucketAndSeveralAreToldInTheirNumber(t *testing.T) {
+	for buckets, says := range map[int]map[string][]string{
+		1: {
+			"status": {"bucket 0 is paused until resumed,", "to go on: relay resume --bucket 0", "bucket 3: messages wait and no relay has claimed it,",
+				"to free the rest at once: relay lease release --bucket 6", "the table has a lease of bucket 9;"},
+			"doctor":                           {"a lease of bucket 9", "after: relay lease release --bucket 6"},
+			"resume --all --dry-run":           {"bucket 0 is paused until resumed,"},
+			"parked list":                      {"the table has a lease of bucket 9, passed over:"},
+			"lease list":                       {"bucket 0 is paused until resumed,", "and 1 lease beyond the bucket count"},
+			"pause --all --reason=r --dry-run": {"bucket 0 is paused already until resumed,"},
+		},
+		2: {
+			"status": {"buckets 0-1 are paused until resumed,", "to go on, each by its number: relay resume --bucket 0",
+				"buckets 3-4: messages wait and no relay has claimed them,", "to free the rest at once, each by its number: relay lease release --bucket 6",
+				"the table has leases of buckets 9-10;"},
+			"doctor":                           {"leases of buckets 9-10", "after, each by its number: relay lease release --bucket 6"},
+			"resume --all --dry-run":           {"buckets 0-1 are paused until resumed,"},
+			"parked list":                      {"the table has leases of buckets 9-10, passed over:"},
+			"lease list":                       {"buckets 0-1 are paused until resumed,", "and 2 leases beyond the bucket count"},
+			"pause --all --reason=r --dry-run": {"buckets 0-1 are paused already until resumed,"},
+		},
+	} {
+		c := newConsole(t)
+		c.relay(t, "a", map[string]types.AttributeValue{"LastSeenUtc": ticksValue(ago(time.Second))})
+		for i := range buckets {
+			c.do(t, store.Pause{Bucket: i, Until: store.NoEnd, By: "ann", Reason: "migration"})
+			c.backlog(t, 3+i, 1, time.Hour, 8)
+			c.lease(t, 6+i, owned("gone", time.Minute))
+			c.lease(t, 9+i, owned("a", time.Minute))
+		}
+		for line, wants := range says {
+			got := c.run(append(strings.Fields(line), "--table", "orders")...)
+			text := strings.Join(strings.Fields(got.stdout+got.stderr), " ")
+			for _, want := range wants {
+				if !strings.Contains(text, want) {
+					t.Errorf("relay %s does not say %q: %+v", line, want, got)
+				}
+			}
+		}
+	}
 }

@@ -103,10 +103,7 @@ var leaseColumns = []column{
 }
 
 func (c *leaseList) print(s *settings.Settings, f picture.Fleet) {
-	if fact := clockText(f.Clock); fact != "" {
-		fmt.Fprintln(c.app.stderr, fact)
-	}
-	fmt.Fprintf(c.app.stdout, "table %s: %s\n", s.Relay.Table, counted(s.Relay.BucketCount, "bucket"))
+	c.app.printFolded(fmt.Sprintf("table %s: %s", s.Relay.Table, counted(s.Relay.BucketCount, "bucket")))
 	var lines [][]string
 	for _, lease := range f.Leases {
 		lines = append(lines, leaseLine(f, lease))
@@ -116,7 +113,7 @@ func (c *leaseList) print(s *settings.Settings, f picture.Fleet) {
 		c.app.printFolded(pause.sentence(""))
 	}
 	if n := len(f.Beyond); n > 0 {
-		fmt.Fprintf(c.app.stdout, "and %s of buckets beyond the bucket count, which relays leave alone\n", counted(n, "lease"))
+		fmt.Fprintf(c.app.stdout, "and %s beyond the bucket count, which relays leave alone\n", counted(n, "lease"))
 	}
 }
 

@@ -80,9 +80,6 @@ func (c *leaseRelease) change(f picture.Fleet) (change, error) {
 				c.bucket, expiryText(f, lease), legible(lease.Owner), holderText(lease.Holder)),
 			"make sure that its process has ended: one that still works would publish beside the next owner")
 	}
-	if fact := clockText(f.Clock); fact != "" {
-		d.facts = append(d.facts, fact)
-	}
 	d.question = fmt.Sprintf("free the lease of bucket %d, held by %s", c.bucket, legible(lease.Owner))
 	d.requests = []store.Request{store.Release{Bucket: c.bucket, Relay: lease.Owner, Seen: lease.Expires, Now: f.Now()}}
 	return d, nil

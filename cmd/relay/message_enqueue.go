@@ -115,7 +115,7 @@ func (c *messageEnqueue) run(ctx context.Context, loaded *settings.Loader) error
 	if c.output == formatJSON {
 		return printJSON(c.app.stdout, d)
 	}
-	fmt.Fprintf(c.app.stdout, "message %s for topic %s is in bucket %d\n", d.ID, d.Topic, d.Bucket)
+	c.app.printFolded(fmt.Sprintf("message %s for topic %s is in bucket %d", d.ID, legible(d.Topic), d.Bucket))
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ func (c *messageList) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -58,9 +57,9 @@ func (c *messageList) run(ctx context.Context, loaded *settings.Loader) error {
 		return advised(err, s)
 	}
 	if c.output == formatJSON {
-		err = printJSON(c.app.stdout, c.document(s, w))
+		err = printJSON(c.app.stdout, c.document(s, w, f.Now()))
 	} else {
-		c.print(s, w)
+		c.print(s, w, f.Now())
 	}
 	if err == nil && w.malformed != nil {
 		err = fmt.Errorf("bucket %d: the next row cannot be read, and its relay stops there: %w%s", c.bucket, w.malformed, c.repairAdvice(w.malformed))
@@ -140,14 +139,13 @@ type messageDocument struct {
 	Content     *contentDocument `json:"content,omitempty"`
 }
 
-func (c *messageList) document(s *settings.Settings, w waiting) waitingDocument {
+func (c *messageList) document(s *settings.Settings, w waiting, now store.Ticks) waitingDocument {
 	schema := s.Schema()
 	d := waitingDocument{Table: schema.Table, PartitionKey: schema.MessagesKey(c.bucket), Bucket: c.bucket,
 		Messages: []messageDocument{}, More: w.more}
 	if w.malformed != nil {
 		d.Malformed = w.malformed.Error()
 	}
-	now := c.app.now()
 	for _, row := range w.rows {
 		message := messageDocumentOf(row, outbox.SequenceSortKey(row.Sequence), now)
 		if c.showContent {
@@ -159,7 +157,7 @@ func (c *messageList) document(s *settings.Settings, w waiting) waitingDocument 
 }
 
 // messageDocumentOf is a row, without its content, in the JSON of whatever shows rows.
-func messageDocumentOf(row outbox.Row, sortKey string, now time.Time) messageDocument {
+func messageDocumentOf(row outbox.Row, sortKey string, now store.Ticks) messageDocument {
 	m := row.Message
 	d := messageDocument{
 		Sequence:   row.Sequence,
@@ -172,7 +170,7 @@ func messageDocumentOf(row outbox.Row, sortKey string, now time.Time) messageDoc
 		Headers:    len(m.Headers),
 		ItemBytes:  row.Size,
 		CreatedAt:  rfc3339(m.CreatedAt),
-		AgeSeconds: now.Sub(m.CreatedAt).Round(time.Millisecond).Seconds(),
+		AgeSeconds: seconds(now.Time().Sub(m.CreatedAt)),
 	}
 	if row.BucketCount != 0 {
 		d.BucketCount = &row.BucketCount
@@ -193,18 +191,18 @@ var waitingColumns = []column{
 	{title: "KEY"}, {title: "TOPIC", elastic: true}, {title: "MESSAGE ID"},
 }
 
-func (c *messageList) print(s *settings.Settings, w waiting) {
+func (c *messageList) print(s *settings.Settings, w waiting, now store.Ticks) {
 	out := c.app.stdout
 	if len(w.rows) == 0 {
 		if w.malformed != nil { // one does, and cannot be shown: the error says which
 			return
 		}
-		fmt.Fprintf(out, "bucket %d of table %s: no message waits\n", c.bucket, s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("bucket %d of table %s: no message waits", c.bucket, s.Relay.Table))
 		return
 	}
-	fmt.Fprintf(out, "bucket %d of table %s: oldest first, partition key %s\n",
-		c.bucket, s.Relay.Table, s.Schema().MessagesKey(c.bucket))
-	c.app.printRows(w.rows)
+	c.app.printFolded(fmt.Sprintf("bucket %d of table %s: oldest first, partition key %s",
+		c.bucket, s.Relay.Table, s.Schema().MessagesKey(c.bucket)))
+	c.app.printRows(w.rows, now)
 	if c.showContent {
 		for _, row := range w.rows {
 			printContent(out, row)
@@ -215,21 +213,20 @@ func (c *messageList) print(s *settings.Settings, w waiting) {
 	}
 	for _, row := range w.rows {
 		if row.BucketCount != 0 && row.BucketCount != s.Relay.BucketCount {
-			fmt.Fprintf(out, "row %d was written for %s, these settings say %d: no relay with them passes it\n",
-				row.Sequence, counted(row.BucketCount, "bucket"), s.Relay.BucketCount)
+			c.app.printFolded(fmt.Sprintf("row %d was written for %s, these settings say %d: no relay with them passes it",
+				row.Sequence, counted(row.BucketCount, "bucket"), s.Relay.BucketCount))
 			break // the relay stops at the first
 		}
 	}
 }
 
 // printRows shows rows without their content.
-func (a *app) printRows(rows []outbox.Row) {
-	now := a.now()
+func (a *app) printRows(rows []outbox.Row, now store.Ticks) {
 	lines := make([][]string, len(rows))
 	for i, row := range rows {
 		m := row.Message
 		lines[i] = []string{
-			strconv.FormatInt(row.Sequence, 10), ageText(now.Sub(m.CreatedAt)), strconv.Itoa(row.Size),
+			strconv.FormatInt(row.Sequence, 10), ageText(now.Time().Sub(m.CreatedAt)), strconv.Itoa(row.Size),
 			presence(m.Key), legible(m.Topic), m.ID.String(),
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/bucketbrigade/relay/cmd/relay/picture"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -86,11 +87,11 @@ func (c *messagePark) run(ctx context.Context, loaded *settings.Loader) error {
 			return err
 		}
 	}
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
-	d, err := c.change(ctx, client, s)
+	d, err := c.change(ctx, client, s, f)
 	if err != nil {
 		return advised(err, s)
 	}
@@ -105,16 +106,14 @@ func checkTopic(topic string) error {
 	return nil
 }
 
-func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings) (change, error) {
+func (c *messagePark) change(ctx context.Context, client *store.Client, s *settings.Settings, f picture.Fleet) (change, error) {
 	if c.ofTopic {
-		if err := c.app.tellBeyond(ctx, client, s); err != nil {
-			return change{}, err
-		}
+		c.app.tellBeyond(f, s)
 		found, err := asideOf(ctx, client, s)
 		if err != nil {
 			return change{}, err
 		}
-		return c.topicChange(s, found), nil
+		return c.topicChange(s, found, f.Now()), nil
 	}
 	reply := client.Do(ctx, store.ReadRow{Bucket: c.bucket, Sequence: c.sequence})
 	if reply.Class != store.Done {
@@ -131,7 +130,7 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 	if err != nil {
 		return change{}, err
 	}
-	return c.rowChange(client.Schema(), read, found.ofBucket(c.bucket, c.app.ticks())), nil
+	return c.rowChange(client.Schema(), read, found.ofBucket(c.bucket, f.Now())), nil
 }
 
 // foreign refuses a row that was written for another bucket count. A marker would be of
@@ -158,8 +157,7 @@ func (c *messagePark) foreign(row outbox.Row, s *settings.Settings) error {
 
 // topicChange sets the topic aside in every bucket. Each owner is told as soon as its
 // bucket is done.
-func (c *messagePark) topicChange(s *settings.Settings, found aside) change {
-	at := c.app.ticks()
+func (c *messagePark) topicChange(s *settings.Settings, found aside, at store.Ticks) change {
 	d := change{question: fmt.Sprintf("set aside all of topic %s, in %s", legible(c.topic), counted(s.Relay.BucketCount, "bucket"))}
 	for bucket := range s.Relay.BucketCount {
 		known := found.ofBucket(bucket, at)
@@ -170,7 +168,7 @@ func (c *messagePark) topicChange(s *settings.Settings, found aside) change {
 		if !is {
 			continue
 		}
-		if fact := c.app.retryFact(known, seen); fact != "" {
+		if fact := known.fact(seen); fact != "" {
 			d.facts = append(d.facts, fmt.Sprintf("bucket %d: its retry, %s, is called off", bucket, fact))
 		} else if seen.PausedUntil != 0 {
 			d.facts = append(d.facts, fmt.Sprintf("bucket %d: it is paused already, and stays so: %s", bucket, pauseText(seen.PausedUntil, seen.PausedBy, seen.Reason)))
@@ -181,14 +179,21 @@ func (c *messagePark) topicChange(s *settings.Settings, found aside) change {
 
 // rowChange has the owner move a row that can be read, with all of its key: the owner
 // alone knows what is on its way to the broker. Nobody but the command can move a row
-// that cannot be read.
+// that cannot be read. Its key's marker is written before, and answered, as an owner's is:
+// a transaction becomes visible in parts, and an owner that sees the row gone, and no
+// marker yet, would let the key's next row pass (case M-08).
 func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known retries) change {
-	at := c.app.ticks()
+	at := known.now
 	marker := store.Marker{Reason: c.reason, ParkedAt: at}
-	d := change{facts: c.app.rowFacts(c.bucket, asideRow{sequence: c.sequence, row: read.Row, fault: read.Malformed})}
+	d := change{facts: rowFacts(c.bucket, asideRow{sequence: c.sequence, row: read.Row, fault: read.Malformed}, at)}
 	var first store.Request
 	if read.Malformed != nil {
 		marker.KeyID, marker.Topic = schema.ParkedIdentity(read.Item)
+		if _, is := known.find(marker.KeyID, ""); !is && marker.Topic != "" && read.Item[outbox.AttrKey] != nil {
+			d.requests = []store.Request{store.SetAside{Bucket: c.bucket, Marker: marker}, store.Ring{Bucket: c.bucket, At: at}}
+			at++ // another ring is heard
+			marker.ParkedAt = at
+		}
 		first = store.MoveUnreadable{Bucket: c.bucket, Sequence: c.sequence, Item: read.Item, Marker: marker, Token: uuid.NewString()}
 		d.question = fmt.Sprintf("move row %d, which cannot be read, aside under key %s", c.sequence, marker.KeyID)
 	} else {
@@ -196,7 +201,7 @@ func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known 
 		marker.KeyID, marker.Topic = outbox.ParkedKeyID(m), m.Topic
 		first = known.setAside(c.bucket, marker, c.reasonGiven)
 		if seen, is := known.find(marker.KeyID, ""); is {
-			if fact := c.app.retryFact(known, seen); fact != "" {
+			if fact := known.fact(seen); fact != "" {
 				d.facts = append(d.facts, fmt.Sprintf("the retry of its key, %s, is called off", fact))
 			}
 		}
@@ -205,6 +210,6 @@ func (c *messagePark) rowChange(schema outbox.Schema, read store.RowRead, known 
 			d.question = fmt.Sprintf("set aside row %d, which has no key, alone", c.sequence)
 		}
 	}
-	d.requests = []store.Request{first, store.Ring{Bucket: c.bucket, At: at}}
+	d.requests = append(d.requests, first, store.Ring{Bucket: c.bucket, At: at})
 	return d
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
@@ -88,6 +91,42 @@ func TestParkingARowThatCannotBeReadMovesIt(t *testing.T) {
 	if m := c.markers(t, 3); len(m) != 1 || m["KEY#"+keyID] != marker || len(c.rung(t)) != 1 {
 		t.Errorf("%+v", m)
 	}
+}
+
+// The transaction that moves a row becomes visible in parts. An owner that sees the row gone
+// reads the markers, and must find that of its key, lest the key's next row pass.
+func TestParkingARowThatCannotBeReadWritesItsMarkerFirst(t *testing.T) {
+	c := newConsole(t)
+	broken := schema.EncodeMessage(outbox.NewMessage("placed", []byte("k"), nil), 3, 3)
+	broken["Headers"] = text("broken")
+	c.put(t, broken)
+	keyID, _ := schema.ParkedIdentity(broken)
+	var before *store.Marker
+	c.through = func(store.API) store.API {
+		return &moving{c.table, func() {
+			if m, is := c.markers(t, 3)["KEY#"+keyID]; is {
+				before = &m
+			}
+		}}
+	}
+	got := c.run("message", "park", "--table", "orders", "--bucket=3", "--sequence=3", "--yes")
+	if got.code != exitDone || before == nil {
+		t.Errorf("the marker before the move is %v; %+v", before, got)
+	}
+	if after := c.markers(t, 3)["KEY#"+keyID]; before != nil && after.ParkedAt <= before.ParkedAt {
+		t.Errorf("an owner that found no row under the marker may remove it: %+v, then %+v", before, after)
+	}
+}
+
+// moving is a table that tells before it carries out a transaction.
+type moving struct {
+	store.API
+	tell func()
+}
+
+func (m *moving) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	m.tell()
+	return m.API.TransactWriteItems(ctx, in, opts...)
 }
 
 // A marker would be of no use, since owners stop at the row; and these settings may be

@@ -61,7 +61,7 @@ func (c *parkedDiscard) run(ctx context.Context, loaded *settings.Loader) error 
 	if err := checkBucket(s, c.bucket); err != nil {
 		return err
 	}
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func (c *parkedDiscard) run(ctx context.Context, loaded *settings.Loader) error 
 	if err != nil {
 		return advised(err, s)
 	}
-	at := c.app.ticks()
+	at := f.Now()
 	err = c.app.carryOut(ctx, client, change{
-		facts:    append(c.app.rowFacts(bucket, row), c.retryFacts(found.ofBucket(bucket, at))...),
+		facts:    append(rowFacts(bucket, row, at), c.retryFacts(found.ofBucket(bucket, at))...),
 		question: fmt.Sprintf("discard row %d of key %s%s, for good", c.sequence, c.keyID, inBucket(bucket)),
 		requests: []store.Request{
 			store.DiscardParked{Bucket: bucket, KeyID: c.keyID, Sequence: c.sequence},
@@ -88,7 +88,7 @@ func (c *parkedDiscard) run(ctx context.Context, loaded *settings.Loader) error 
 // retryFacts warn of a retry of the row's key.
 func (c *parkedDiscard) retryFacts(known retries) []string {
 	marker, _ := known.find(c.keyID, "")
-	fact := c.app.retryFact(known, marker)
+	fact := known.fact(marker)
 	if fact == "" {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (c *parkedDiscard) find(ctx context.Context, client *store.Client, s *setti
 }
 
 // rowFacts are what can be said of a row without showing its content.
-func (a *app) rowFacts(bucket int, r asideRow) []string {
+func rowFacts(bucket int, r asideRow, now store.Ticks) []string {
 	head := fmt.Sprintf("row %d of bucket %d", r.sequence, bucket)
 	if r.fault != nil {
 		return []string{head, "  cannot be read: " + faultText(r.fault)}
@@ -141,6 +141,6 @@ func (a *app) rowFacts(bucket int, r asideRow) []string {
 		"  topic      " + legible(m.Topic),
 		"  key        " + presence(m.Key),
 		fmt.Sprintf("  bytes      %d, headers %d", r.row.Size, len(m.Headers)),
-		fmt.Sprintf("  written    %s, %s ago", rfc3339(m.CreatedAt), ageText(a.now().Sub(m.CreatedAt))),
+		fmt.Sprintf("  written    %s, %s ago", rfc3339(m.CreatedAt), ageText(now.Time().Sub(m.CreatedAt))),
 	}
 }

@@ -84,13 +84,11 @@ type parkedTopicDocument struct {
 
 func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, found, err := c.app.readAside(ctx, s)
+	client, f, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := c.app.tellBeyond(ctx, client, s); err != nil {
-		return advised(err, s)
-	}
+	c.app.tellBeyond(f, s)
 	keys, err := countKeys(ctx, client, s, found)
 	if err != nil {
 		return advised(err, s)
@@ -102,7 +100,7 @@ func (c *parkedList) run(ctx context.Context, loaded *settings.Loader) error {
 	if c.output == formatJSON {
 		err = printJSON(c.app.stdout, c.document(s, keys, topics, found))
 	} else {
-		c.print(s, keys, topics, found)
+		c.print(s, keys, topics, found, f.Now())
 	}
 	return errors.Join(err, found.unreadableFault())
 }
@@ -208,27 +206,25 @@ var (
 	strayColumns = []column{{title: "KEY ID"}, {title: "BUCKET", right: true}, {title: "TO DELIVER ITS ROWS"}}
 )
 
-func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []asideTopic, found aside) {
-	out := c.app.stdout
+func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []asideTopic, found aside, now store.Ticks) {
 	if len(keys)+len(topics)+len(found.strays) == 0 {
 		if len(found.unreadable) > 0 { // what is set aside under them, nobody knows
 			return
 		}
-		fmt.Fprintf(out, "table %s: nothing is set aside\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: nothing is set aside", s.Relay.Table))
 		return
 	}
 	if len(topics) > 0 {
-		fmt.Fprintf(out, "table %s: topics that are set aside as a whole\n", s.Relay.Table)
-		now := c.app.ticks()
+		c.app.printFolded(fmt.Sprintf("table %s: topics that are set aside as a whole", s.Relay.Table))
 		var lines [][]string
 		for _, t := range topics {
 			lines = append(lines, []string{legible(t.Topic), fmt.Sprintf("%d of %d", len(t.buckets), s.Relay.BucketCount),
-				c.app.age(t.ParkedAt), c.app.retryText(t.retrySince(now)), topicReason(t.Marker, now)})
+				ageText(now.Sub(t.ParkedAt)), retryText(t.retrySince(now), now), topicReason(t.Marker, now)})
 		}
 		c.app.printTable(asideTopicColumns, lines)
 	}
 	if len(keys) > 0 {
-		fmt.Fprintf(out, "table %s: keys that are set aside\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: keys that are set aside", s.Relay.Table))
 		var lines [][]string
 		for _, k := range keys {
 			rows := strconv.Itoa(k.rows)
@@ -236,12 +232,12 @@ func (c *parkedList) print(s *settings.Settings, keys []asideKey, topics []aside
 				rows += "+"
 			}
 			lines = append(lines, []string{k.KeyID, strconv.Itoa(k.bucket), rows, strconv.Itoa(k.Attempts),
-				c.app.age(k.ParkedAt), c.app.retryText(k.RetryAt), legible(k.Topic), legible(k.Reason)})
+				ageText(now.Sub(k.ParkedAt)), retryText(k.RetryAt, now), legible(k.Topic), legible(k.Reason)})
 		}
 		c.app.printTable(asideKeyColumns, lines)
 	}
 	if len(found.strays) > 0 {
-		fmt.Fprintf(out, "table %s: keys with rows but no marker: relays do not know of them, and newer rows pass\n", s.Relay.Table)
+		c.app.printFolded(fmt.Sprintf("table %s: keys with rows but no marker: relays do not know of them, and newer rows pass", s.Relay.Table))
 		var lines [][]string
 		for _, stray := range found.strays {
 			lines = append(lines, []string{stray.keyID, strconv.Itoa(stray.bucket), "relay parked retry " + stray.keyID})
@@ -268,13 +264,10 @@ func topicReason(m store.Marker, now store.Ticks) string {
 	return legible(m.Reason)
 }
 
-// age is how long ago an instant of the table was.
-func (a *app) age(at store.Ticks) string { return ageText(a.now().Sub(at.Time())) }
-
 // retryText is for how long a retry has been asked for.
-func (a *app) retryText(at store.Ticks) string {
+func retryText(at, now store.Ticks) string {
 	if at == 0 {
 		return "-"
 	}
-	return a.age(at)
+	return ageText(now.Sub(at))
 }

@@ -67,13 +67,11 @@ func (c *parkedRetry) check(positional []string, given func(string) bool) []sett
 
 func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, found, err := c.app.readAside(ctx, s)
+	client, f, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := c.app.tellBeyond(ctx, client, s); err != nil {
-		return advised(err, s)
-	}
+	c.app.tellBeyond(f, s)
 	if !c.callOff {
 		if found, err = c.withStrays(ctx, client, s, found); err != nil {
 			return advised(err, s)
@@ -86,9 +84,9 @@ func (c *parkedRetry) run(ctx context.Context, loaded *settings.Loader) error {
 	if missing := c.without(chosen); len(missing) > 0 {
 		return notSetAside(missing)
 	}
-	asked := c.change(chosen, passedOver)
+	asked := c.change(chosen, passedOver, f.Now())
 	if c.callOff {
-		asked = c.callingOff(found, chosen)
+		asked = c.callingOff(found, chosen, f.Now())
 	}
 	if err := c.app.carryOut(ctx, client, asked, c.consent, c.output); err != nil {
 		return advised(err, s)
@@ -207,13 +205,12 @@ const calledOffReason = "its retry was called off"
 
 // callingOff ends the retries of what was chosen, where they are under way, and then
 // tells each owner.
-func (c *parkedRetry) callingOff(found aside, chosen []asideMarker) change {
-	at := c.app.ticks()
+func (c *parkedRetry) callingOff(found aside, chosen []asideMarker, at store.Ticks) change {
 	var d change
 	var buckets []int
 	for _, m := range chosen {
 		known := found.ofBucket(m.bucket, at)
-		fact := c.app.retryFact(known, m.Marker)
+		fact := known.fact(m.Marker)
 		if fact == "" {
 			continue
 		}
@@ -240,8 +237,7 @@ const strayReason = "its marker was missing"
 
 // change asks for each retry first, and then tells each owner, once: an owner that is
 // told before everything is written might look too early.
-func (c *parkedRetry) change(chosen []asideMarker, passedOver int) change {
-	at := c.app.ticks()
+func (c *parkedRetry) change(chosen []asideMarker, passedOver int, at store.Ticks) change {
 	d := change{question: fmt.Sprintf("have %s delivered", counted(len(chosen), "key"))}
 	if c.topic != "" {
 		d.question = fmt.Sprintf("have topic %s delivered again, in %s", legible(c.topic), counted(len(chosen), "bucket"))
@@ -258,7 +254,7 @@ func (c *parkedRetry) change(chosen []asideMarker, passedOver int) change {
 			d.requests = append(d.requests, store.SetAside{Bucket: m.bucket, Marker: m.Marker})
 			continue
 		}
-		d.facts = append(d.facts, fmt.Sprintf("%s%s, set aside %s ago: %s", markerText(m.Marker), inBucket(m.bucket), c.app.age(m.ParkedAt), legible(m.Reason)))
+		d.facts = append(d.facts, fmt.Sprintf("%s%s, set aside %s ago: %s", markerText(m.Marker), inBucket(m.bucket), ageText(at.Sub(m.ParkedAt)), legible(m.Reason)))
 		d.requests = append(d.requests, store.AskRetry{Bucket: m.bucket, KeyID: m.KeyID, Topic: m.Topic, At: at})
 	}
 	slices.Sort(buckets)

@@ -73,11 +73,11 @@ type asidePlace struct {
 
 func (c *parkedShow) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	client, err := c.app.client(ctx, s)
+	client, f, err := c.app.readFleet(ctx, s)
 	if err != nil {
 		return err
 	}
-	places, err := findKey(ctx, client, s, c.keyID, c.limit, c.app.ticks())
+	places, err := findKey(ctx, client, s, c.keyID, c.limit, f.Now())
 	if err != nil {
 		return advised(err, s)
 	}
@@ -160,7 +160,6 @@ type unreadableRowDoc struct {
 
 func (c *parkedShow) document(s *settings.Settings, places []asidePlace) asideDocument {
 	d := asideDocument{Table: s.Relay.Table, KeyID: c.keyID}
-	now := c.app.now()
 	for _, p := range places {
 		one := placeDocument{Bucket: p.bucket, PartitionKey: s.Schema().ParkedKey(p.bucket),
 			Rows: []messageDocument{}, Unreadable: []unreadableRowDoc{}, More: p.more}
@@ -177,7 +176,7 @@ func (c *parkedShow) document(s *settings.Settings, places []asidePlace) asideDo
 				one.Unreadable = append(one.Unreadable, unreadableRowDoc{r.sequence, sortKey, faultText(r.fault)})
 				continue
 			}
-			message := messageDocumentOf(r.row, sortKey, now)
+			message := messageDocumentOf(r.row, sortKey, p.known.now)
 			if c.showContent {
 				message.Content = contentOf(r.row.Message)
 			}
@@ -202,7 +201,7 @@ func (c *parkedShow) print(p asidePlace) {
 		fmt.Fprintln(c.app.stdout, shortened(fmt.Sprintf(format, args...), textColumns))
 	}
 	line("key %s in bucket %d", c.keyID, p.bucket)
-	for _, fact := range c.app.markerFacts(p.marker, p.known) {
+	for _, fact := range markerFacts(p.marker, p.known) {
 		for _, part := range hung("  "+fact.name, fact.text, textColumns) {
 			fmt.Fprintln(c.app.stdout, part)
 		}
@@ -214,7 +213,7 @@ func (c *parkedShow) print(p asidePlace) {
 		}
 	}
 	if len(readable) > 0 {
-		c.app.printRows(readable)
+		c.app.printRows(readable, p.known.now)
 	}
 	for _, r := range p.rows {
 		if r.fault != nil {
@@ -236,20 +235,20 @@ type markerFact struct{ name, text string }
 
 // markerFacts are a marker in words. None of them is cut where they are shown, since they
 // say what is wrong.
-func (a *app) markerFacts(m *store.Marker, known retries) []markerFact {
+func markerFacts(m *store.Marker, known retries) []markerFact {
 	if m == nil {
 		return []markerFact{{"", "without a marker: no relay knows of these rows, and newer ones of the key pass them; " +
 			"relay parked retry writes one"}}
 	}
 	retry := "not asked for"
 	if since, why := known.underWay(*m); since != 0 {
-		retry = fmt.Sprintf("%s at %s, %s ago", why, rfc3339(since.Time()), a.age(since))
+		retry = fmt.Sprintf("%s at %s, %s ago", why, rfc3339(since.Time()), ageText(known.now.Sub(since)))
 	}
 	return []markerFact{
 		{"topic      ", legible(m.Topic)},
 		{"reason     ", legible(m.Reason)},
 		{"attempts   ", strconv.Itoa(m.Attempts)},
-		{"set aside  ", fmt.Sprintf("%s, %s ago", rfc3339(m.ParkedAt.Time()), a.age(m.ParkedAt))},
+		{"set aside  ", fmt.Sprintf("%s, %s ago", rfc3339(m.ParkedAt.Time()), ageText(known.now.Sub(m.ParkedAt)))},
 		{"retry      ", retry},
 	}
 }

@@ -141,9 +141,9 @@ func TestAChangeGivesUpATableThatStopsToAnswer(t *testing.T) {
 		{"parked retry " + keyB, 1, "done: ask for a retry of key " + keyB + " of topic cancelled in bucket 5\nunknown: tell the owner of bucket 5\n"},
 		{"parked retry --call-off " + keyA, 0, "unknown: call off the retry of key " + keyA},
 		{"parked discard " + keyA + " 1", 1, "done: discard row 1 of key " + keyA + " in bucket 3\nunknown: tell the owner of bucket 3\n"},
-		{"pause --all --reason r --bucket-count 3", 1, "done: pause bucket 0, until it is resumed\nunknown: pause bucket 1, until it is resumed\n" +
-			"not sent: pause bucket 2, until it is resumed\n"},
-		{"pause --topic t --reason r --bucket-count 1", 0, "unknown: pause all of topic t in bucket 0, until it is resumed\nnot sent: tell "},
+		{"pause --all --reason r --bucket-count 3", 1, "done: pause bucket 0, until resumed\nunknown: pause bucket 1, until resumed\n" +
+			"not sent: pause bucket 2, until resumed\n"},
+		{"pause --topic t --reason r --bucket-count 1", 0, "unknown: pause all of topic t in bucket 0, until resumed\nnot sent: tell "},
 		{"resume --bucket 3", 0, "unknown: let bucket 3 go on\n"},
 		{"resume --topic plcaed --bucket-count 1", 1, "done: ask for a retry of all of topic plcaed in bucket 0\nunknown: tell the owner of bucket 0\n"},
 		{"lease release --bucket 3", 0, "unknown: free the lease of bucket 3, held by gone\n"},

@@ -89,7 +89,7 @@ func newPause(a *app) *cobra.Command {
 	c := &pauseBuckets{app: a}
 	return a.command(spec{
 		use:   "pause --bucket N | --topic TOPIC | --all --reason REASON [--for DURATION]",
-		short: "Stops the delivery of a bucket, a topic or all, for a while or until it is resumed",
+		short: "Stops the delivery of a bucket, a topic or all, for a while or until resumed",
 		long: "Stops the delivery of one bucket, of one topic, or of all buckets, until relay resume, or for as\n" +
 			"long as --for says. It is written in the table: it holds for whoever owns a bucket, now and later,\n" +
 			"and across restarts. Relays learn of it within a lease renew interval. A paused bucket stays with\n" +
@@ -102,7 +102,7 @@ func newPause(a *app) *cobra.Command {
 		arguments: append(pausedArguments(&c.paused),
 			settings.Argument{Name: "reason", Value: settings.Text(&c.reason), Doc: "why; shown wherever the pause is, so no content",
 				Required: "say why: whoever finds the pause must know"},
-			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until it is resumed"},
+			settings.Argument{Name: "for", Value: settings.Duration(&c.length), Doc: "how long, such as 90m; not given: until resumed"},
 			settings.Argument{Name: "by", Value: settings.Text(&c.by), Doc: "who asks; not given: user@host"},
 			a.timeoutArgument(), outputArgument(&c.output)),
 		consent: &c.consent,
@@ -132,9 +132,6 @@ func (c *pauseBuckets) run(ctx context.Context, loaded *settings.Loader) error {
 		if d, err = c.topicChange(ctx, client, s, f, until); err != nil {
 			return advised(err, s)
 		}
-	}
-	if fact := clockText(f.Clock); fact != "" {
-		d.facts = append([]string{fact}, d.facts...)
 	}
 	return advised(c.app.carryOut(ctx, client, d, c.consent, c.output), s)
 }
@@ -201,7 +198,7 @@ func (c *pauseBuckets) topicChange(ctx context.Context, client *store.Client, s 
 			store.PauseTopic{Bucket: b, Seen: m.ParkedAt, Marker: store.Marker{
 				Topic: c.topic, Reason: c.reason, ParkedAt: max(f.Now(), m.ParkedAt+1), PausedUntil: until, PausedBy: c.by,
 			}},
-			store.Ring{Bucket: b, At: c.app.ticks()})
+			store.Ring{Bucket: b, At: f.Now()})
 	}
 	return d, nil
 }

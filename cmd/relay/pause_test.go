@@ -58,11 +58,11 @@ func TestPauseOfABucket(t *testing.T) {
 	}
 }
 
-// Without an end it holds until it is resumed. Who asks is who is logged in.
+// Without an end it holds until resumed. Who asks is who is logged in.
 func TestPauseOfAllBuckets(t *testing.T) {
 	c := newConsole(t)
 	got := c.runWith("yes\n", []string{"USER=ann"}, "pause", "--table", "orders", "--bucket-count=3", "--all", "--reason", "upgrade", "--output=json")
-	if got.code != exitDone || !strings.Contains(got.stderr, "pause all 3 buckets, until it is resumed? [y/N]") {
+	if got.code != exitDone || !strings.Contains(got.stderr, "pause all 3 buckets, until resumed? [y/N]") {
 		t.Fatalf("%+v", got)
 	}
 	for b := range 3 {
@@ -134,7 +134,7 @@ func TestResumeOfAllNamesPausedTopics(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got := c.run("resume", "--table", "orders", "--all", "--yes")
-	if got.code != exitDone || got.stdout != "there is nothing to do\n" || strings.Count(got.stderr, "two words stays paused until it is resumed, by ann:") != 1 ||
+	if got.code != exitDone || got.stdout != "there is nothing to do\n" || strings.Count(got.stderr, "two words stays paused until resumed, by ann:") != 1 ||
 		!strings.Contains(got.stderr, "relay resume --topic 'two words'\n") || strings.Contains(got.stderr, "…") {
 		t.Errorf("%+v", got)
 	}
@@ -177,7 +177,7 @@ func TestPauseOfATopic(t *testing.T) {
 	}
 
 	got = c.run("resume", "--table", "orders", "--bucket-count=2", "--topic", "placed", "--yes")
-	if is := c.markers(t, 1)["ALL#placed"]; got.code != exitDone || is.RetryAt != ago(0) || !strings.Contains(got.stderr, "is paused until it is resumed, by bob: still") {
+	if is := c.markers(t, 1)["ALL#placed"]; got.code != exitDone || is.RetryAt != ago(0) || !strings.Contains(got.stderr, "is paused until resumed, by bob: still") {
 		t.Errorf("%+v, %+v", got, is)
 	}
 	got = c.run("pause", "--table", "orders", "--bucket-count=2", "--topic", "placed", "--reason", "again", "--yes")

@@ -58,11 +58,11 @@ func (c *resume) run(ctx context.Context, loaded *settings.Loader) error {
 }
 
 func (c *resume) runTopic(ctx context.Context, s *settings.Settings) error {
-	client, found, err := c.app.readAside(ctx, s)
+	client, f, found, err := c.app.readAside(ctx, s)
 	if err != nil {
 		return err
 	}
-	d, err := c.topicChange(s, found)
+	d, err := c.topicChange(s, f, found)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (c *resume) bucketChange(f picture.Fleet) change {
 }
 
 // topicChange asks for the retry of the topic, which is what resumes it.
-func (c *resume) topicChange(s *settings.Settings, found aside) (change, error) {
-	at := c.app.ticks()
+func (c *resume) topicChange(s *settings.Settings, f picture.Fleet, found aside) (change, error) {
+	at := f.Now()
 	var d change
 	marked := found.ofTopic(c.topic)
 	for _, m := range marked {

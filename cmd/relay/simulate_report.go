@@ -130,8 +130,8 @@ func (p *seedText) summary(s *summary) error {
 		speed = fmt.Sprintf(" in %v, %.0f virtual seconds a second",
 			s.wall.Round(100*time.Millisecond), s.virtual.Seconds()/s.wall.Seconds())
 	}
-	fmt.Fprintf(out, "\n%d seeds: %d ok, %d with broken promises; %v of virtual time%s\n",
-		s.seeds, s.seeds-len(s.failed), len(s.failed), s.virtual.Round(time.Second), speed)
+	fmt.Fprintf(out, "\n%s: %d ok, %d with broken promises; %v of virtual time%s\n",
+		counted(s.seeds, "seed"), s.seeds-len(s.failed), len(s.failed), s.virtual.Round(time.Second), speed)
 	fmt.Fprintf(out, "messages   %d enqueued, %d published, %d duplicates, %d parked, %d pending\n",
 		s.messages.Enqueued, s.messages.Published, s.messages.Duplicates, s.messages.Parked, s.messages.Pending)
 	fmt.Fprintf(out, "handovers  %d\n", s.handovers)

@@ -36,7 +36,7 @@ func (a *app) printPicture(s *settings.Settings, p picture.Table, most extent) {
 		fmt.Fprintln(a.stdout)
 		shown := upTo(byConcern(p.Relays), most.relays)
 		a.printTable(relayColumns, relayRows(p, shown))
-		a.printRest(len(p.Relays)-len(shown), "more relays")
+		a.printRest(len(p.Relays)-len(shown), "more of the relays")
 	}
 	fmt.Fprintln(a.stdout)
 	a.printBuckets(p, most.buckets)

@@ -132,7 +132,7 @@ func TestACommandAboutAllBucketsTellsOfMore(t *testing.T) {
 	c.do(t, store.Ring{Bucket: 6, At: 1})
 	for _, line := range []string{"parked list", "parked retry --all --yes", "message park --topic t --yes"} {
 		got := c.run(append(strings.Fields(line), "--table", "orders", "--bucket-count=4")...)
-		if got.code != exitDone || !strings.Contains(got.stderr, "leases of bucket 6, which are passed over: bucket-count is 4 here") {
+		if got.code != exitDone || !strings.Contains(got.stderr, "a lease of bucket 6, passed over: bucket-count is 4 here") {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}

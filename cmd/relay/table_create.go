@@ -53,6 +53,6 @@ func (c *tableCreate) run(ctx context.Context, loaded *settings.Loader) error {
 	if c.output == formatJSON {
 		return printJSON(c.app.stdout, d)
 	}
-	fmt.Fprintf(c.app.stdout, "table %s is active, with keys %s and %s\n", d.Table, d.PartitionKey, d.SortKey)
+	c.app.printFolded(fmt.Sprintf("table %s is active, with keys %s and %s", d.Table, d.PartitionKey, d.SortKey))
 	return nil
 }

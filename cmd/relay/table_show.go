@@ -128,12 +128,12 @@ func countOrNone(n int) string {
 }
 
 func (c *tableShow) print(d tableShowDocument, created *time.Time) {
-	out := c.app.stdout
-	fmt.Fprintf(out, "table %s: %d items, %d bytes", d.Table, d.ItemCount, d.SizeBytes)
+	head := fmt.Sprintf("table %s: %s, %s", d.Table, counted(int(d.ItemCount), "item"), counted(int(d.SizeBytes), "byte"))
 	if created != nil {
-		fmt.Fprintf(out, ", created %s ago", ageText(c.app.now().Sub(*created)))
+		head += fmt.Sprintf(", created %s ago", ageText(c.app.now().Sub(*created)))
 	}
-	fmt.Fprintf(out, "\n%s\n", d.ARN)
+	c.app.printFolded(head)
+	c.app.printFolded(d.ARN)
 	var rows [][]string
 	for _, a := range d.Aspects {
 		verdict := "as wanted"

@@ -164,7 +164,7 @@ func TestTopOnATerminal(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
-	term.await("say --bucket-count 16; if not, the writer is wrong and no relay passes this row")
+	term.await("say --bucket-count 16; if not, the writer is wrong and no relay passes such a row")
 	if _, err := term.person.WriteString("q"); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func foreignStamps(p picture.Table) (found []trouble) {
 		found = append(found, newTrouble(foreignStamp, buckets,
 			fmt.Sprintf("%s: the first message was written for %s, but these settings say %d",
 				bucketsText(buckets), counted(stamp, "bucket"), len(p.Buckets)),
-			fmt.Sprintf("if the outbox has %s, say --bucket-count %d; if not, the writer is wrong and no relay passes this row",
+			fmt.Sprintf("if the outbox has %s, say --bucket-count %d; if not, the writer is wrong and no relay passes such a row",
 				counted(stamp, "bucket"), stamp)))
 	}
 	return found
@@ -75,7 +75,7 @@ func longWaits(p picture.Table) (found []trouble) {
 	})
 	if len(lone) > 0 {
 		found = append(found, newTrouble(notServed, lone,
-			fmt.Sprintf("%s: messages wait and no relay has claimed it%s", bucketsText(lone), oldestText(p, lone)),
+			fmt.Sprintf("%s: messages wait and no relay has claimed %s%s", bucketsText(lone), itOrThem(lone), oldestText(p, lone)),
 			"relays claim nothing while clocks are off or the table refuses them: see their logs, and relay doctor"))
 	}
 	served := bucketsWhere(p, func(b picture.Bucket) bool { return waits(b) && b.Lease.State == picture.Owned })

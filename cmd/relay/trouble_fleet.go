@@ -65,7 +65,7 @@ func leasesLeftBehind(p picture.Table) (found []trouble) {
 		why := holderText(p.StateOf(owner))
 		found = append(found, newTrouble(leftBehind, buckets,
 			fmt.Sprintf("%s: the owner, relay %s, %s", bucketsText(buckets), legible(owner), why),
-			fmt.Sprintf("others claim what has expired; to free it at once: relay lease release --bucket %d", buckets[0])).ofRelay(owner))
+			fmt.Sprintf("others claim what has expired; to free the rest at once%s: relay lease release --bucket %d", byNumber(buckets), buckets[0])).ofRelay(owner))
 	}
 	return found
 }
@@ -84,7 +84,7 @@ func leasesBeyond(p picture.Table) []trouble {
 		return nil
 	}
 	return []trouble{newTrouble(bucketsBeyond, buckets,
-		fmt.Sprintf("the table has leases of %s; these settings say %s", bucketsText(buckets), counted(len(p.Buckets), "bucket")),
+		fmt.Sprintf("the table has %s; these settings say %s", leasesText(buckets), counted(len(p.Buckets), "bucket")),
 		fmt.Sprintf("if the outbox has %d buckets or more, say so by --bucket-count: this picture lacks some",
 			buckets[len(buckets)-1]+1))}
 }

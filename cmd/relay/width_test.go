@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/uuid"
 
@@ -19,7 +22,17 @@ var (
 	ownerOf128 = strings.Repeat("relay-in-a-namespace-with-a-name.", 4)[:128]
 	longWords  = strings.Repeat("the consumer is broken ", 9)[:maxNote]
 	longWord   = strings.Repeat("w", maxNote)
+	tableOf255 = strings.Repeat("the-outbox_of.orders-", 13)[:255] // as long as DynamoDB takes
 )
+
+// renamed is a table that is read under another name, too.
+type renamed struct{ store.API }
+
+func (r renamed) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...options) (*dynamodb.QueryOutput, error) {
+	orders := *in
+	orders.TableName = aws.String("orders")
+	return r.API.Query(ctx, &orders, opts...)
+}
 
 // wide is an outbox in which every name and every reason is long.
 func wide(t *testing.T) *console {
@@ -57,20 +70,24 @@ func wide(t *testing.T) *console {
 func TestWhateverIsPrintedFits(t *testing.T) {
 	for _, line := range []string{
 		"status", "status --all --cost", "top", "lease list", "parked list", "parked show " + keyA, "parked show " + keyB + " --show-content",
-		"message list --bucket 2", "message list --bucket 3 --show-content", "doctor", "table show", "table iam --role operator --output text",
+		"message list --bucket 2", "message list --bucket 7", "message enqueue --value v --topic " + topicOf249, "table create", "message list --bucket 3 --show-content", "doctor", "table show", "table iam --role operator --output text",
 		"message park --bucket 2 --sequence 36028797018963968 --dry-run", "message park --topic " + topicOf249 + " --reason " + longWord + " --dry-run",
 		"parked retry --all --dry-run", "parked retry --topic " + topicOf60 + " --dry-run", "parked retry --call-off --all --dry-run",
 		"parked discard " + keyA + " 1 --dry-run", "pause --all --reason " + longWord + " --dry-run",
 		"pause --topic " + topicOf249 + " --reason " + longWord + " --by " + longWord + " --dry-run",
 		"resume --all --dry-run", "resume --topic " + topicOf249 + " --dry-run", "lease release --bucket 3 --dry-run", "lease release --bucket 4 --dry-run",
 	} {
-		got := wide(t).run(append(strings.Fields(line), "--table", "orders")...)
-		if got.code == exitUsage {
-			t.Errorf("relay %s: %+v", line, got)
-		}
-		for printed := range strings.Lines(got.stdout + got.stderr) {
-			if n := len([]rune(strings.TrimSuffix(printed, "\n"))); n > textColumns {
-				t.Errorf("relay %s prints a line of %d columns: %s", line, n, printed)
+		for _, table := range []string{"orders", tableOf255} {
+			c := wide(t)
+			c.through = func(api store.API) store.API { return renamed{api} }
+			got := c.run(append(strings.Fields(line), "--table", table)...)
+			if got.code == exitUsage {
+				t.Errorf("relay %s: %+v", line, got)
+			}
+			for printed := range strings.Lines(got.stdout + got.stderr) {
+				if n := len([]rune(strings.TrimSuffix(printed, "\n"))); n > textColumns && !(table == tableOf255 && strings.HasPrefix(printed, "relay: ")) { // what AWS says of it
+					t.Errorf("relay %s prints a line of %d columns: %s", line, n, printed)
+				}
 			}
 		}
 	}

@@ -56,11 +56,38 @@ func listed(texts []string, most int) string {
 const namedRuns = 6
 
 // bucketsText names buckets: "bucket 5", "buckets 0-3, 7".
-func bucketsText(buckets []int) string {
-	if len(buckets) == 1 {
-		return fmt.Sprintf("bucket %d", buckets[0])
+func bucketsText(buckets []int) string { return numberedText("bucket", buckets) }
+
+// numberedText names what has a noun and numbers.
+func numberedText(noun string, numbers []int) string {
+	if len(numbers) == 1 {
+		return fmt.Sprintf("%s %d", noun, numbers[0])
 	}
-	return "buckets " + runsText(buckets)
+	return noun + "s " + runsText(numbers)
+}
+
+// leasesText names the leases of buckets: "a lease of bucket 5", "leases of buckets 0-3, 7".
+func leasesText(buckets []int) string {
+	if len(buckets) == 1 {
+		return "a lease of " + bucketsText(buckets)
+	}
+	return "leases of " + bucketsText(buckets)
+}
+
+// itOrThem stands for some buckets.
+func itOrThem(buckets []int) string {
+	if len(buckets) == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// byNumber is for an advice about some buckets whose command takes one.
+func byNumber(buckets []int) string {
+	if len(buckets) == 1 {
+		return ""
+	}
+	return ", each by its number"
 }
 
 // runsText is ascending numbers in few words: "0-3, 7".

@@ -186,7 +186,7 @@ func tenurePlantings() []planting {
 			name: "an elder process is not waited for", breaks: "rows are moved when an older process of the id has certainly ended (M-09)", caught: "I-4",
 			within: twoOfOneID(Options{Rows: []Row{{Key: "a", Waiting: true}, {Key: "a"}}, Acts: 1, ActKinds: []Act{SetKeyAside}}),
 			plant: pokingAfter(func(core reflect.Value, _ any) {
-				open(core.FieldByName("elderUntil")).SetInt(0)
+				open(core.FieldByName("elderLapses")).SetZero()
 			}),
 		},
 		{

@@ -38,6 +38,10 @@ func clocks() []mutant {
 			edits: in(withdrawFile, "		if c.lastBeat == 0 {", "		if c.lastBeat < 0 {"),
 		},
 		{
+			name: "a relay that has withdrawn renews leases", breaks: "what is left when a relay has withdrawn lapses", caught: by(scripted), scenario: "X-13-in-flight",
+			edits: in(withdrawFile, "c.attend(b, bucket.Leave)", "c.attend(b, bucket.Yield)"),
+		},
+		{
 			name: "a relay withdraws for good", breaks: "a relay comes back when its clock is right and a broker is reached", caught: by("I-10", "I-1"),
 			edits: in(withdrawFile, "	if left || c.round.clock.off || !c.connected {", "	if left || c.round.clock.off || c.state == withdrawn {"),
 		},

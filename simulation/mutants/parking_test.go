@@ -113,7 +113,7 @@ func parking() []mutant {
 			edits: in(parkedGo, " && key.Reason == store.ReasonTopic", " && key.Reason != \"\""),
 		},
 		{
-			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40"),
+			name: "a topic's marker goes first", breaks: "a topic's marker goes after those of its keys", caught: by("I-40", scripted), scenario: "P-02-outage",
 			edits: in(parkedGo, "t.retried() && !slices.ContainsFunc(p.keys, func(k parkedKey) bool { return k.ofTopic(t.Marker) })", "t.retried()"),
 		},
 		{
@@ -124,7 +124,7 @@ func parking() []mutant {
 			name: "a key is cleared before its rows have moved", breaks: "an empty key is cleared only when no row waits that it was set for", caught: by("I-40"),
 			edits: []edit{
 				{parkedGo, "!c.parked.drained || !c.aged() || c.retryDue()", "!c.aged() || c.retryDue()"},
-				{retryGo, "	case p.checking && c.checkDue():", "	case c.checkDue():"},
+				{retryGo, "	case (p.checking || p.owed) && c.checkDue():", "	case c.checkDue():"},
 			},
 		},
 		{
