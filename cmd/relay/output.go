@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,27 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
+
+// interruptible is what a read of a person's input results in, unless ctx ends before: a
+// read cannot be interrupted, and the process ends without it.
+func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	end := make(chan outcome, 1)
+	go func() {
+		value, err := read()
+		end <- outcome{value, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case o := <-end:
+		return o.value, o.err
+	}
+}
 
 // textColumns is the width that all text for people fits.
 const textColumns = 100
