@@ -28,6 +28,7 @@ type beginning struct {
 	kind    reflect.Type
 	fault   string
 	lasts   bool
+	tried   bool // it is reported whenever what fails is tried, and else not known to last
 	applies func(event.Event) bool
 	subject func(event.Event) subject
 	variant func(event.Event) int64
@@ -56,14 +57,14 @@ func faultTable() []fault {
 			endedBy[event.RelayRenamed](ofRelay)}},
 		{begins[event.StoreUnavailable](ofRelay), []ending{
 			endedBy[event.StoreAvailable](ofRelay)}},
-		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }), []ending{
+		{begins(func(e event.StoreFailed) subject { return subject{name: e.Request} }).whenTried(), []ending{
 			endedBy(func(e event.StoreRecovered) subject { return subject{name: e.Request} })}},
 		{begins[event.BacklogUnknown](ofRelay).
 			when(func(e event.Event) bool { return e.(event.BacklogUnknown).Err != nil }), andTenure( // of bucket 0
 			endedBy[event.BacklogSampled](ofRelay),
 		)},
 		{begins(func(e event.LeaseUnreadable) subject { return subject{name: e.Item} }), nil},
-		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }), []ending{
+		{begins(func(e event.StoreThrottled) subject { return subject{name: e.Lane} }).whenTried(), []ending{
 			endedBy(func(e event.StoreUnthrottled) subject { return subject{name: e.Lane} })}},
 		{begins(func(e event.BucketWithheld) subject { return subject{bucket: e.Bucket} }), andTenure(
 			byBucketResumed(),
@@ -91,7 +92,7 @@ func faultTable() []fault {
 			endedBy(func(e event.RetryRejected) subject { return subject{bucket: e.Bucket} }),
 			endedBy(func(e event.LetterPublished) subject { return subject{bucket: e.Bucket} }),
 		)},
-		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
+		{begins(func(e event.PublishFailed) subject { return subject{bucket: e.Bucket} }).whenTried(), andTenure(
 			endedBy(func(e event.PublishRecovered) subject { return subject{bucket: e.Bucket} }),
 		)},
 		{begins(func(e event.FenceFailed) subject { return subject{bucket: e.Bucket} }), andTenure(
@@ -172,6 +173,14 @@ func begins[E event.Event](of func(E) subject) beginning {
 // is another fault.
 func (b beginning) ofRow(sequence func(event.Event) int64) beginning {
 	b.variant = sequence
+	return b
+}
+
+// whenTried makes the fault one that each attempt reports: without any it is not told
+// again. A relay that has withdrawn asks the table for some things no more, and a bucket that
+// is paused publishes nothing.
+func (b beginning) whenTried() beginning {
+	b.tried = true
 	return b
 }
 

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -62,6 +63,8 @@ type faultState struct {
 	last     event.Envelope // the report that is told again
 	variant  int64          // which row, for faults of rows
 	lasting  bool           // begun, can end, and has not ended
+	tried    bool           // it is reported whenever what fails is tried
+	silent   bool           // nothing was tried for a whole pause: it is not told until it is reported
 	told     bool           // people know of it since it last began
 	since    time.Duration  // when it last began
 	next     time.Duration  // not told before
@@ -73,7 +76,10 @@ type faultState struct {
 // it: to be told again while it lasts, else to be forgotten after one more
 // pause in which it was not reported.
 func (f *faultState) wake() time.Duration {
-	if f.lasting {
+	switch {
+	case f.silent && f.lasting:
+		return math.MaxInt64
+	case f.lasting:
 		return f.next
 	}
 	return f.next + f.pause
@@ -186,7 +192,7 @@ func (p *pacer) begin(b beginning, e event.Envelope) verdictOn {
 	if !f.lasting {
 		f.since, f.told, f.lasting = e.Elapsed, false, b.lasts
 	}
-	f.last = e
+	f.last, f.tried, f.silent = e, b.tried, false
 	var on verdictOn
 	if e.Elapsed < f.next {
 		f.repeated++
@@ -236,6 +242,9 @@ func (p *pacer) sweep(r *relayFaults, now time.Duration) []reminder {
 			if !f.lasting {
 				delete(r.faults, key)
 				p.tracked.Add(-1)
+				continue
+			}
+			if f.silent = f.tried && f.repeated == 0; f.silent {
 				continue
 			}
 			out = append(out, reminder{key, f.last, max(0, now-f.since), f.tell(now)})

@@ -127,6 +127,25 @@ func TestSilentFaultIsTold(t *testing.T) {
 	f.want(t)
 }
 
+// What each attempt reports is not known to last without any: a relay that has withdrawn
+// sends no heartbeat, and a paused bucket publishes nothing. The next attempt that fails is
+// told at once, and the end of it all says how long it has lasted.
+func TestAFaultThatIsNotTriedIsNotTold(t *testing.T) {
+	f := newFleet(zerolog.InfoLevel)
+	refused := event.StoreFailed{Request: "heartbeat", Bucket: -1, Err: io.EOF}
+	f.at(0, refused, failed)
+	for s := 10; s <= 3000; s += 10 {
+		f.at(time.Duration(s)*time.Second, event.RoundCompleted{})
+	}
+	f.want(t, "store.failed", "publish.failed 3")
+	f.at(3010*time.Second, refused)
+	f.at(3020*time.Second, refused)
+	f.at(3140*time.Second, event.RoundCompleted{})
+	f.at(3150*time.Second, event.StoreRecovered{Request: "heartbeat"}, event.PublishRecovered{Bucket: 3})
+	f.want(t, "store.failed lasted 3010", "store.failed lasted 3140 repeated 1", "store.recovered ended store.failed lasted 3150",
+		"publish.recovered 3 ended publish.failed lasted 3150")
+}
+
 // A fault that comes and goes every second must not write two lines a second.
 func TestFlappingFaultSlowsDown(t *testing.T) {
 	f := newFleet(zerolog.InfoLevel)

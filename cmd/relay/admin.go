@@ -82,6 +82,10 @@ func (o *outlook) listen(ctx context.Context, s *settings.Settings) (err error) 
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("admin-addr %s is in use, perhaps by another relay of this host:\n  give one of them another port, 127.0.0.1:0 for a free one, or off", s.AdminAddr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("admin-addr %s is no address of this host:\n  give one that it has, 127.0.0.1:9464, :9464 for all of them, or off", s.AdminAddr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("admin-addr %s may not be taken by this user:\n  give a port above 1023, or off", s.AdminAddr)
 	case err != nil:
 		return fmt.Errorf("admin-addr %s: %w", s.AdminAddr, err)
 	}

@@ -188,7 +188,7 @@ func TestRunEndsWithoutItsAdminAddress(t *testing.T) {
 		want string
 	}{
 		{[]string{"--admin-addr", taken.Addr().String()}, exitFailed, "admin-addr " + taken.Addr().String() + " is in use, perhaps by another relay of this host"},
-		{[]string{"--admin-addr", "203.0.113.7:9464"}, exitFailed, "admin-addr 203.0.113.7:9464: "},
+		{[]string{"--admin-addr", "203.0.113.7:9464"}, exitFailed, "admin-addr 203.0.113.7:9464 is no address of this host:\n  give one that it has"},
 		{[]string{"--admin-token-file", empty}, exitUsage, "admin-token-file: the file is empty"},
 		{[]string{"--admin-token-file", empty + ".none"}, exitUsage, "admin-token-file: the file cannot be read: no such file"},
 	} {

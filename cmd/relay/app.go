@@ -10,9 +10,11 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bucketbrigade/relay"
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/simulation"
 )
 
@@ -61,6 +63,8 @@ func (a *app) execute(ctx context.Context) int {
 	}
 	switch {
 	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, outbox.ErrAmbiguous): // which must be known
+		fmt.Fprintf(a.stderr, "relay: interrupted: %v\n", err)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "relay: interrupted")
 	default:
@@ -159,8 +163,32 @@ func (a *app) group(name, short string, children ...*cobra.Command) *cobra.Comma
 		RunE:                       noCommand,
 	}
 	cmd.SetUsageFunc(usage)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); len(args) > 0 {
+			return noCommand(cmd, args) // whose flags these are to be
+		}
+		return noGroupFlag(cmd, err)
+	})
 	cmd.AddCommand(children...)
 	return cmd
+}
+
+// noGroupFlag says that a group has no flags but --help. What is a flag elsewhere may be a
+// command here: --version.
+func noGroupFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	dashes := "--"
+	if unknown.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	name := unknown.GetSpecifiedName()
+	if child, _, err := cmd.Find([]string{name}); err == nil && child != cmd {
+		return fmt.Errorf("%s%s: no such flag; there is the command %s", dashes, name, child.CommandPath())
+	}
+	return fmt.Errorf("%s%s: no such flag of %s; see %s --help", dashes, name, cmd.CommandPath(), cmd.CommandPath())
 }
 
 // noCommand says that a group was asked for none of its commands, or for one that it

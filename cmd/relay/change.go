@@ -149,25 +149,20 @@ var errNotConfirmed = errors.New("not confirmed: nothing was changed (--yes answ
 // the input too, is a no.
 func (a *app) confirm(ctx context.Context, question string) error {
 	fmt.Fprint(a.stderr, wrapped(question+"? [y/N]", "  ", "")+" ")
-	answer := make(chan string, 1)
-	// Reading cannot be interrupted: at the first signal the command ends without it.
-	go func() {
+	line, err := interruptible(ctx, func() (string, error) {
 		line, _ := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
+		return strings.ToLower(strings.TrimSpace(line)), nil
+	})
+	if line == "" {
 		fmt.Fprintln(a.stderr)
-		return ctx.Err()
-	case line := <-answer:
-		if line == "" {
-			fmt.Fprintln(a.stderr)
-		}
-		if line == "y" || line == "yes" {
-			return nil
-		}
-		return errNotConfirmed
 	}
+	switch {
+	case err != nil:
+		return err
+	case line == "y" || line == "yes":
+		return nil
+	}
+	return errNotConfirmed
 }
 
 // A request of an operator is repeated when the table is throttled, an owner's

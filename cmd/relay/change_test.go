@@ -7,11 +7,13 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/outbox"
 	"github.com/bucketbrigade/relay/store"
 )
@@ -232,5 +234,42 @@ func TestAQuestionEndsWithTheCommand(t *testing.T) {
 	a := &app{stdin: stdin, stderr: io.Discard}
 	if err := a.confirm(ctx, "discard it"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A value that is typed, or comes from another command, need not come to its end: who
+// interrupts the command is heard at once.
+func TestEnqueueIsInterruptedWhileItReads(t *testing.T) {
+	c := newConsole(t)
+	stdin, typing := io.Pipe()
+	defer typing.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	a := &app{args: []string{"message", "enqueue", "--table", "orders", "--topic", "t", "-"}, stdin: stdin, stdout: io.Discard, stderr: &stderr,
+		now:  func() time.Time { return noon },
+		dial: func(context.Context, *settings.Settings) (clients, error) { return clients{messages: c.table}, nil }}
+	go func() {
+		_, _ = typing.Write([]byte("half of "))
+		interrupt()
+	}()
+	if code := a.execute(ctx); code != exitFailed || stderr.String() != "relay: interrupted\n" || c.rows(t) != 0 {
+		t.Errorf("exit %d: %s", code, &stderr)
+	}
+}
+
+// Who interrupts a message on its way learns that it may be there, and how to find out.
+func TestAnInterruptedEnqueueIsUnknown(t *testing.T) {
+	c := newConsole(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	a := &app{args: []string{"message", "enqueue", "--table", "orders", "--topic", "t", "--value", "v"}, stdout: io.Discard, stderr: &stderr,
+		now: func() time.Time { return noon },
+		dial: func(context.Context, *settings.Settings) (clients, error) {
+			return clients{messages: &interrupted{c.table, interrupt}}, nil
+		}}
+	code := a.execute(ctx)
+	if said := stderr.String(); code != exitFailed || c.rows(t) != 1 || !strings.HasPrefix(said, "relay: interrupted: ") ||
+		!strings.Contains(said, "look for it with: relay message list --table orders --bucket ") {
+		t.Errorf("exit %d, %d rows: %s", code, c.rows(t), said)
 	}
 }

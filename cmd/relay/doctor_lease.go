@@ -78,10 +78,10 @@ func (f *fleetChecks) unowned(lease picture.Lease) (unowned, bool) {
 		return unowned{}, false
 	case lease.Expires == 0:
 		return unowned{found: "without an owner yet, while relays are active",
-			advice: "if this lasts for longer than a few rounds, look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled"}, true
+			advice: "if this lasts for longer than a few rounds, look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled, broker.unreachable"}, true
 	case f.seen.Now().Sub(lease.Expires) > patience:
 		return unowned{fails: true, found: fmt.Sprintf("without an owner for more than %s, while relays are active", ageText(patience)),
-			advice: "look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled; and at their bucket-count"}, true
+			advice: "look at the relays' logs: clock.skewed, heartbeat.refused, store.throttled, broker.unreachable; and at their bucket-count"}, true
 	default:
 		return unowned{}, false
 	}

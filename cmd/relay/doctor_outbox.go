@@ -292,27 +292,41 @@ func (o *outboxChecks) parked() []checkDocument {
 	if len(markers) == 0 {
 		return append(found, passed(checkParked, bucketsCounted(o.settings), "nothing is set aside"))
 	}
-	keys, oldest := 0, markers[0]
-	topics := map[string]bool{}
+	keys, topics, paused, oldest := 0, map[string]bool{}, true, markers[0]
 	for _, m := range markers {
 		if m.KeyID != "" {
 			keys++
 		} else {
 			topics[m.Topic] = true
 		}
+		paused = paused && m.KeyID == "" && m.PausedUntil > o.now && m.RetryAt == 0
 		if m.ParkedAt < oldest.ParkedAt {
 			oldest = m
 		}
 	}
-	said := fmt.Sprintf("are set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given"))
+	said := fmt.Sprintf("set aside, the first for %s: %s", ageText(o.now.Sub(oldest.ParkedAt)), cmp.Or(legible(oldest.Reason), "no reason given"))
 	advice := "their messages wait for a person: relay parked list; when the reason is gone, relay parked retry"
-	if again := o.retried(); again == len(markers) {
+	if paused {
+		advice = fmt.Sprintf("nothing here: each is paused, see %s", checkPauses)
+	} else if again := o.retried(); again == len(markers) {
 		said += "; all are being delivered again"
 		advice = "nothing, unless that goes on for long: see the relays' logs for retry.rejected and publish.failed"
 	} else if again > 0 {
 		said += fmt.Sprintf("; %d being delivered again", again)
 	}
-	return append(found, warned(checkParked, counted(keys, "key")+" and "+counted(len(topics), "topic"), said, advice))
+	return append(found, warned(checkParked, asideCounted(keys, len(topics)), said, advice))
+}
+
+// asideCounted is how many keys and topics are set aside, of which there are some.
+func asideCounted(keys, topics int) string {
+	switch {
+	case topics == 0:
+		return counted(keys, "key")
+	case keys == 0:
+		return counted(topics, "topic")
+	default:
+		return counted(keys, "key") + " and " + counted(topics, "topic")
+	}
 }
 
 // retried is how many markers stand for something that is being delivered again.

@@ -81,7 +81,10 @@ func TestDoctorOnRowsThatAreStuck(t *testing.T) {
 		{"a topic set aside", func(t *testing.T, c *console) {
 			c.marker(t, 3, "placed", "mistyped", 3*time.Hour)
 			c.marker(t, 4, "placed", "mistyped", time.Hour)
-		}, checkParked, statusWarning, []string{"0 keys and 1 topic", "for 3h: mistyped", "relay parked list"}},
+		}, checkParked, statusWarning, []string{"1 topic\nset aside, the first for 3h: mistyped", "relay parked list"}},
+		{"a topic paused", func(t *testing.T, c *console) {
+			c.setAside(t, 3, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Hour), PausedUntil: store.NoEnd, PausedBy: "ann"})
+		}, checkParked, statusWarning, []string{"1 topic\nset aside, the first for 1h: migration\nnothing here: each is paused, see pauses"}},
 		{"a topic whose pause is over", func(t *testing.T, c *console) {
 			c.setAside(t, 3, store.Marker{Topic: "placed", Reason: "migration", ParkedAt: ago(time.Hour), PausedUntil: ago(time.Minute)},
 				store.Marker{KeyID: keyA, Topic: "placed", Reason: store.ReasonTopic, ParkedAt: ago(time.Hour)})

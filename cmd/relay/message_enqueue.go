@@ -90,7 +90,7 @@ type enqueuedDocument struct {
 
 func (c *messageEnqueue) run(ctx context.Context, loaded *settings.Loader) error {
 	s := &loaded.Settings
-	message, err := c.message()
+	message, err := c.message(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func writerOptions(s *settings.Settings) outbox.Options {
 }
 
 // message is the message that the arguments describe.
-func (c *messageEnqueue) message() (outbox.Message, error) {
+func (c *messageEnqueue) message(ctx context.Context) (outbox.Message, error) {
 	m := outbox.Message{ID: uuid.New(), Topic: c.topic, CreatedAt: c.app.now()}
 	if c.hasKey {
 		m.Key = []byte(c.key)
@@ -144,7 +144,7 @@ func (c *messageEnqueue) message() (outbox.Message, error) {
 		m.Headers = append(m.Headers, header)
 	}
 	var err error
-	m.Value, err = c.readValue()
+	m.Value, err = interruptible(ctx, c.readValue)
 	return m, err
 }
 

@@ -141,10 +141,10 @@ func (c *messagePark) change(ctx context.Context, client *store.Client, s *setti
 func (c *messagePark) foreign(row outbox.Row, s *settings.Settings) error {
 	stamp, ours := row.BucketCount, s.Relay.BucketCount
 	item := s.Schema().MessagesKey(c.bucket) + " " + outbox.SequenceSortKey(c.sequence)
-	remedy := fmt.Sprintf("it is where it belongs: set %s of the item\n  %s\n  to %d", outbox.AttrBucketCount, item, ours)
+	remedy := fmt.Sprintf("it is where it belongs: of the item\n    %s\n  set %s to %d", item, outbox.AttrBucketCount, ours)
 	if right := row.Message.Bucket(ours); right != c.bucket {
 		remedy = fmt.Sprintf("it belongs to bucket %d: keep what this shows of it,\n"+
-			"  relay message list --bucket %d --limit 1000 --show-content --output json,\n"+
+			"    relay message list --bucket %d --limit 1000 --show-content --output json,\n"+
 			"  delete the item %s,\n"+
 			"  and enqueue the message anew: relay message enqueue", right, c.bucket, item)
 	}

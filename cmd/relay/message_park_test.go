@@ -137,7 +137,7 @@ func TestParkingARowOfAnotherBucketCountSaysWhatToDo(t *testing.T) {
 		partition *int32
 		remedy    []string
 	}{
-		"where it belongs": {&three, []string{"it is where it belongs: set BucketCount of the item\n  OUTBOX#MESSAGES#3 0000000000000000007\n  to 8\n"}},
+		"where it belongs": {&three, []string{"it is where it belongs: of the item\n    OUTBOX#MESSAGES#3 0000000000000000007\n  set BucketCount to 8\n"}},
 		"elsewhere": {&twelve, []string{"it belongs to bucket 4", "relay message list --bucket 3 --limit 1000 --show-content --output json",
 			"delete the item OUTBOX#MESSAGES#3 0000000000000000007", "relay message enqueue"}},
 	} {

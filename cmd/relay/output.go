@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,27 @@ import (
 	"github.com/bucketbrigade/relay/cmd/relay/settings"
 	"github.com/bucketbrigade/relay/store"
 )
+
+// interruptible is what a read of a person's input results in, unless ctx ends before: a
+// read cannot be interrupted, and the process ends without it.
+func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	end := make(chan outcome, 1)
+	go func() {
+		value, err := read()
+		end <- outcome{value, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case o := <-end:
+		return o.value, o.err
+	}
+}
 
 // textColumns is the width that all text for people fits.
 const textColumns = 100
@@ -111,6 +133,9 @@ type column struct {
 	// elastic columns are cut when the table is wider than the text, and stiff ones when
 	// that is not enough.
 	elastic, stiff bool
+	// spare columns are left out of a window that is too narrow for all, those with the
+	// highest number first; 0: never.
+	spare int
 }
 
 const (
@@ -145,6 +170,32 @@ func tableLines(columns []column, rows [][]string, width int) (head string, line
 		lines = append(lines, tableLine(columns, widths, row))
 	}
 	return tableLine(columns, widths, titles), lines
+}
+
+// fitting are the columns, and what the rows have in them, that a window has room for.
+func fitting(columns []column, rows [][]string, width int) ([]column, [][]string) {
+	for {
+		total := len(columnGap) * (len(columns) - 1)
+		for _, w := range columnWidths(columns, rows, width) {
+			total += w
+		}
+		out := 0
+		for i, c := range columns {
+			if c.spare > columns[out].spare {
+				out = i
+			}
+		}
+		if total <= width || columns[out].spare == 0 {
+			return columns, rows
+		}
+		columns = slices.Delete(slices.Clone(columns), out, out+1)
+		for i, row := range rows {
+			if i == 0 {
+				rows = slices.Clone(rows)
+			}
+			rows[i] = slices.Delete(slices.Clone(row), out, out+1)
+		}
+	}
 }
 
 func columnWidths(columns []column, rows [][]string, width int) []int {

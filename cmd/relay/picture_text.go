@@ -96,9 +96,19 @@ func folded(text string, width int) []string {
 	return strings.Split(strings.ReplaceAll(text, holding, "-"), "\n")
 }
 
+// foldedLines is the same of a text of several lines, each of which keeps its indent.
+func foldedLines(text string, width int) (lines []string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		start := len(line) - len(strings.TrimLeft(line, " "))
+		lines = append(lines, hung(line[:start], line[start:], width)...)
+	}
+	return lines
+}
+
 var relayColumns = []column{
-	{title: "RELAY", elastic: true}, {title: "STATE"}, {title: "SEEN", right: true}, {title: "STARTED", right: true},
-	{title: "OWNS", right: true}, {title: "MODE"},
+	{title: "RELAY", elastic: true}, {title: "STATE"}, {title: "SEEN", right: true}, {title: "STARTED", right: true, spare: 2},
+	{title: "OWNS", right: true}, {title: "MODE", spare: 1},
 }
 
 // byConcern has the relays that somebody should look at first, and else keeps the
@@ -133,8 +143,8 @@ func startedText(p picture.Table, incarnation string) string {
 }
 
 var bucketColumns = []column{
-	{title: "BUCKET", right: true}, {title: "STATE"}, {title: "OWNER", elastic: true}, {title: "EXPIRES", right: true},
-	{title: "WAITING", right: true}, {title: "OLDEST", right: true}, {title: "ASIDE"}, {title: "NOTE", elastic: true},
+	{title: "BUCKET", right: true}, {title: "STATE"}, {title: "OWNER", elastic: true, spare: 1}, {title: "EXPIRES", right: true, spare: 4},
+	{title: "WAITING", right: true}, {title: "OLDEST", right: true}, {title: "ASIDE", spare: 3}, {title: "NOTE", elastic: true, spare: 2},
 }
 
 // isConcern tells whether there is more to say of a bucket than that somebody holds it.

@@ -185,6 +185,7 @@ func (c *simulate) run(ctx context.Context, loaded *settings.Loader) error {
 	if err := c.makeFiles(c.seeds.first); err != nil {
 		return usageError{err}
 	}
+	defer c.tellInterrupted(ctx)()
 	began := c.app.now()
 	s := summary{}
 	report := c.printer()
@@ -211,6 +212,20 @@ func (c *simulate) run(ctx context.Context, loaded *settings.Loader) error {
 		return fmt.Errorf("%d of %d seeds broke a promise", n, s.seeds)
 	}
 	return ctx.Err()
+}
+
+// tellInterrupted says, once ctx has ended, what is waited for. The result ends that.
+func (c *simulate) tellInterrupted(ctx context.Context) func() {
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
+		fmt.Fprintln(c.app.stderr, "interrupted: seeds that have begun are run to their end; a second signal ends them, too")
+	})
+	return func() {
+		if !stop() {
+			<-told
+		}
+	}
 }
 
 // options are those of one seed: what was given, and the rest of the defaults

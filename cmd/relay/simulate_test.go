@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -286,5 +287,23 @@ func TestSimulatePlaysAScenario(t *testing.T) {
 		if got := c.run(append([]string{"simulate"}, wrong...)...); got.code != exitUsage || got.stdout != "" {
 			t.Errorf("%v: exit %d\n%s", wrong, got.code, got.stderr)
 		}
+	}
+}
+
+// Seeds that have begun are run to their end, which may take a while: who interrupts them
+// is told, and has their results.
+func TestAnInterruptedSimulationSaysWhatItWaitsFor(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var stdout, stderr bytes.Buffer
+	a := &app{args: []string{"simulate", "--seeds", "1-100", "--parallel", "1"}, stdout: &stdout, stderr: &stderr, now: func() time.Time { return noon },
+		simulate: func(o simulation.Options) simulation.Report {
+			interrupt()
+			<-ctx.Done()
+			return simulation.Report{Seed: o.Seed, OK: true}
+		}}
+	code := a.execute(ctx)
+	if code != exitFailed || !strings.HasPrefix(stderr.String(), "interrupted: seeds that have begun are run to their end; a second signal ends them, too\n") ||
+		!strings.Contains(stdout.String(), "1 ok, 0 with broken promises") {
+		t.Errorf("exit %d\n%s%s", code, &stdout, &stderr)
 	}
 }

@@ -31,7 +31,7 @@ func newTableTerraform(a *app) *cobra.Command {
 			"from being deleted, with recovery to a point in time; a managed policy for each of relay, writer\n" +
 			"and operator; and, when its variable relay_trust_policy is given, a role for relays. Nothing\n" +
 			"is sent.",
-		example: "  relay table terraform --table orders > outbox/main.tf",
+		example: "  relay table terraform --table orders > outbox.tf",
 		groups:  settings.Table,
 		run:     c.run,
 	})

@@ -158,7 +158,7 @@ func TestTopOnATerminal(t *testing.T) {
 	if _, err := term.person.WriteString("t"); err != nil {
 		t.Fatal(err)
 	}
-	term.await("see the owner's log or /status: brokers")
+	term.await("see the owner's log or /status, and relay doctor")
 	term.resize(120, 30)
 	// The kernel tells the processes of a terminal, of which the test is none.
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {

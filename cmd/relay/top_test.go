@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,8 +194,43 @@ func TestTopKeepsTheLastPicture(t *testing.T) {
 	}
 }
 
+// In a low window the head gives way to the page, and in a narrow one columns that say less
+// to those that say more.
+func TestTopInASmallWindow(t *testing.T) {
+	p := troubled(t).picture(t, 8)
+	for _, size := range [][2]int{{80, 10}, {60, 12}, {40, 10}, {40, 7}, {30, 6}, {20, 5}, {10, 3}} {
+		s := newScreen(t, size[0], size[1]).shows(p)
+		rows := 0
+		for _, line := range strings.Split(s.text(), "\n") {
+			if fields := strings.Fields(line); len(fields) > 2 && slices.Contains([]string{"owned", "paused", "lapsed", "free"}, fields[1]) {
+				rows++
+			}
+		}
+		if wants := min(leastBody-1, size[1]-3); size[0] >= 20 && rows < wants {
+			t.Errorf("%d of %d buckets in a window of %v:\n%s", rows, wants, size, s.text())
+		}
+		if size[0] >= 40 {
+			s.wantText("BUCKET", "STATE", "WAITING", "OLDEST", "relay top")
+			if size[1] >= 10 {
+				s.wantText("! bucket 4")
+			}
+		}
+		s.press("tab")
+		if size[0] >= 40 {
+			s.wantText("RELAY", "STATE", "SEEN", "OWNS")
+		}
+		for _, line := range strings.Split(s.press("?", "esc", "t", "down", "tab", "enter").text(), "\n") {
+			if ansi.StringWidth(line) > size[0] {
+				t.Errorf("%d columns in a window of %v: %s", ansi.StringWidth(line), size, line)
+			}
+		}
+	}
+}
+
 func TestTopWithoutAnyPictureSaysWhy(t *testing.T) {
 	s := newScreen(t, 80, 24)
+	s.send(pictureTaken{err: errors.New("no such table\n  create it with: relay table create, " + strings.Repeat("or not ", 12)), at: s.now})
+	s.wantText("no picture yet: no such table", "create, or not", "\n  or not")
 	s.send(pictureTaken{err: errors.New("no such table\n  create it with: relay table create"), at: s.now})
 	s.wantText("no such table\n", "  create it with: relay table create")
 	for _, key := range []string{"down", "end", "enter", "tab", "enter", "t", "down", "esc", "s", "/", "x", "enter"} {

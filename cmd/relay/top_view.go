@@ -36,19 +36,65 @@ func (m topModel) View() tea.View {
 // bodyHeight is how many lines are left for the page.
 func (m topModel) bodyHeight() int { return max(0, m.height-len(m.head())-1) }
 
+// leastBody is how many lines of the page the head leaves, and in a low window takes fewer
+// of its own for.
+const leastBody = 4
+
 // head is what stays in sight whatever the page is: the age of the picture, the sums,
 // why there is no newer picture, and the gravest trouble.
 func (m topModel) head() []string {
+	if lines := m.wholeHead(); m.height-len(lines)-1 >= leastBody {
+		return lines
+	}
+	lines := m.lowHead()
+	return upTo(lines, max(1, m.height-1-leastBody))
+}
+
+// lowHead is the head in a line each, the most telling first.
+func (m topModel) lowHead() []string {
+	lines := append([]string{m.title()}, m.faultLine()...)
+	if m.shown == nil {
+		return lines
+	}
+	lines = append(lines, waitsText(*m.shown))
+	lines = append(lines, m.troubleLine()...)
+	return append(lines, relaysText(*m.shown)+"; "+statesText(m.shown.Buckets))
+}
+
+// title is the name and the age of what is shown.
+func (m topModel) title() string {
 	title, age := " relay top  "+legible(m.table), m.ageText()+" "
 	gap := max(1, m.width-ansi.StringWidth(title)-ansi.StringWidth(age))
-	lines := []string{styled(bold+reverse, title+strings.Repeat(" ", gap)+age)}
-	if m.err != nil {
-		since := m.now.Sub(m.began)
-		if m.shown != nil {
-			since = m.now.Sub(m.shownAt)
-		}
-		lines = append(lines, styled(bold+red, fmt.Sprintf("no new picture for %s: %s", ageText(since), oneLine(m.err))))
+	return styled(bold+reverse, title+strings.Repeat(" ", gap)+age)
+}
+
+// faultLine is why there is no newer picture, or none at all; none when there is.
+func (m topModel) faultLine() []string {
+	switch {
+	case m.err == nil:
+		return nil
+	case m.shown == nil:
+		return []string{styled(bold+red, "no picture yet: "+oneLine(m.err))}
+	default:
+		return []string{styled(bold+red, fmt.Sprintf("no new picture for %s: %s", ageText(m.now.Sub(m.shownAt)), oneLine(m.err)))}
 	}
+}
+
+// troubleLine is the gravest trouble; none where there is none, or all are shown.
+func (m topModel) troubleLine() []string {
+	troubles := troublesOf(*m.shown)
+	if len(troubles) == 0 || m.page == troublesPage {
+		return nil
+	}
+	more := ""
+	if len(troubles) > 1 {
+		more = fmt.Sprintf(" (1 of %d, t shows all)", len(troubles))
+	}
+	return []string{styled(red, "! "+ansi.Truncate(troubles[0].Text, max(0, m.width-2-len(more)), "…")+more)}
+}
+
+func (m topModel) wholeHead() []string {
+	lines := append([]string{m.title()}, m.faultLine()...)
 	if m.shown == nil {
 		return append(lines, "")
 	}
@@ -59,14 +105,7 @@ func (m topModel) head() []string {
 	} else {
 		lines = append(lines, relaysText(p), statesText(p.Buckets))
 	}
-	if troubles := troublesOf(p); len(troubles) > 0 && m.page != troublesPage {
-		more := ""
-		if len(troubles) > 1 {
-			more = fmt.Sprintf(" (1 of %d, t shows all)", len(troubles))
-		}
-		lines = append(lines, styled(red, "! "+ansi.Truncate(troubles[0].Text, max(0, m.width-2-len(more)), "…")+more))
-	}
-	return append(lines, "")
+	return append(append(lines, m.troubleLine()...), "")
 }
 
 // ageText is how old the picture is, and what it takes.
@@ -91,7 +130,7 @@ func (m topModel) body(height int) []string {
 	case m.page != keysPage && m.shown == nil && m.err == nil:
 		return []string{"reading the table ..."}
 	case m.page != keysPage && m.shown == nil:
-		return folded(m.err.Error(), m.width)
+		return foldedLines(m.err.Error(), m.width)
 	case m.page == bucketsPage:
 		return m.bucketList(height)
 	case m.page == relaysPage:
@@ -145,6 +184,7 @@ func (m topModel) relayList(height int) []string {
 
 // list is a table with one row chosen.
 func (m topModel) list(columns []column, rows [][]string, chosen int) []string {
+	columns, rows = fitting(columns, rows, m.width)
 	head, lines := tableLines(columns, rows, m.width)
 	if chosen < len(lines) {
 		padding := max(0, m.width-ansi.StringWidth(lines[chosen]))

@@ -76,13 +76,13 @@ func longWaits(p picture.Table) (found []trouble) {
 	if len(lone) > 0 {
 		found = append(found, newTrouble(notServed, lone,
 			fmt.Sprintf("%s: messages wait and no relay has claimed %s%s", bucketsText(lone), itOrThem(lone), oldestText(p, lone)),
-			"relays claim nothing while clocks are off or the table refuses them: see their logs, and relay doctor"))
+			"relays claim nothing while clocks are off, the table refuses them, or no broker answers: see their logs, and relay doctor"))
 	}
 	served := bucketsWhere(p, func(b picture.Bucket) bool { return waits(b) && b.Lease.State == picture.Owned })
 	if len(served) > 0 {
 		found = append(found, newTrouble(waitsLong, served,
 			fmt.Sprintf("%s: messages wait%s", bucketsText(served), oldestText(p, served)),
-			"see the owner's log or /status: brokers, topic and permissions, or more messages than it can carry"))
+			"see the owner's log or /status, and relay doctor: brokers, topic and permissions, or more messages than it can carry"))
 	}
 	return found
 }
