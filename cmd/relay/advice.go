@@ -26,8 +26,11 @@ func advised(err error, s *settings.Settings) error {
 func adviceOn(err error, s *settings.Settings) string {
 	switch {
 	case errors.Is(err, relay.ErrBucketCount):
-		return "nothing of that bucket was deleted since: give all writers and relays the bucket count that the outbox\n" +
-			"has; if the row's writer was wrong, relay message park with that --bucket and --sequence says what to do"
+		return "nothing of that bucket was deleted since\n" +
+			"give all writers and relays the bucket count that the outbox has; if the row's writer was wrong,\n" +
+			"relay message park with that --bucket and --sequence says what to do"
+	case errors.Is(err, relay.ErrReplaced):
+		return "give each relay a relay-id of its own, or none: then it makes one"
 	case errors.Is(err, outbox.ErrTooLarge):
 		return "nothing was sent: put the content elsewhere and enqueue a reference to it"
 	}

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bucketbrigade/relay"
+	"github.com/bucketbrigade/relay/cmd/relay/settings"
+	"github.com/bucketbrigade/relay/store"
 )
 
 // Every command that cannot ask the table for want of credentials says so in the same
@@ -38,6 +43,29 @@ func TestEveryCommandWithoutATableSaysWhatToDo(t *testing.T) {
 		said := strings.Join(strings.Fields(got.stdout+got.stderr), " ")
 		if got.code != exitFailed || !strings.Contains(said, "correct table, region or dynamodb-endpoint, or create it with: relay table create --table missing") {
 			t.Errorf("relay %s: %+v", lines[0], got)
+		}
+	}
+}
+
+// What ends a relay for good says what to do, in lines that fit, none of them broken within
+// what is to be typed.
+func TestWhatEndsARelaySaysWhatToDo(t *testing.T) {
+	s := settings.Defaults()
+	for end, want := range map[error][]string{
+		relay.ErrReplaced:     {"give each relay a relay-id of its own"},
+		relay.ErrBucketCount:  {"nothing of that bucket was deleted since", "relay message park with that --bucket and --sequence says what to do"},
+		store.ErrTableMissing: {"relay table create --table "},
+	} {
+		said := advised(fmt.Errorf("run: %w", end), &s).Error()
+		for _, text := range want {
+			if !strings.Contains(said, text) {
+				t.Errorf("no %q in %s", text, said)
+			}
+		}
+		for _, line := range strings.Split(said, "\n") {
+			if len(line) > textColumns {
+				t.Errorf("%d columns: %s", len(line), line)
+			}
 		}
 	}
 }
