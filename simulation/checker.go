@@ -273,7 +273,7 @@ func (c *checker) appended(r BrokerRecord) {
 	if c.fleet.writers.committed[i].misnumbered {
 		return
 	}
-	c.firstInLane(c.fleet.writers.committed[i], r)
+	c.firstInLane(i, r)
 	if m.Key == nil {
 		return
 	}

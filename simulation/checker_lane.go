@@ -37,16 +37,17 @@ func (c *checker) lane(m commit) *laneRows {
 
 // firstInLane: a row's first delivery comes behind those of all earlier rows of
 // its bucket and partition that were committed before the process that delivered
-// it first read it.
-func (c *checker) firstInLane(m commit, r BrokerRecord) {
+// it first read it, as far as that shows: a letter is on another partition.
+func (c *checker) firstInLane(i int, r BrokerRecord) {
+	m := c.fleet.writers.committed[i]
 	lane := c.lane(m)
 	read, known := c.firstRead[readBy{r.Owner, rowName{m.bucket, m.sequence}}]
 	for _, sequence := range lane.undelivered {
 		if sequence >= m.sequence || !known || isLetter(r) || c.everAside[rowName{m.bucket, m.sequence}] {
 			break
 		}
-		earlier := c.fleet.writers.committed[c.rows[rowName{m.bucket, sequence}]]
-		if earlier.at < read {
+		earlier := c.rows[rowName{m.bucket, sequence}]
+		if c.fleet.writers.committed[earlier].at < read && c.together(earlier, i) {
 			c.about(r.Owner, m.bucket).violated("I-31", "row %d of bucket %d passes row %d of the same partition", m.sequence, m.bucket, sequence)
 			break
 		}

@@ -100,10 +100,10 @@ func (c *checker) unseen(i int) bool {
 	})
 }
 
-// together tells whether the order of two messages of one key shows. On one partition
-// it does, and a letter is on another one. On two it does unless there were transactions
-// since the first of them was committed: what a consumer sees first is a matter of
-// these then, whosever they are.
+// together tells whether the order of two messages of one key, or of one partition,
+// shows. On one partition it does, and a letter is on another one. On two it does
+// unless there were transactions since the first of them was committed: what a consumer
+// sees first is a matter of these then, whosever they are.
 func (c *checker) together(i, j int) bool {
 	committed := c.fleet.writers.committed
 	letters := c.fleet.o.Poison == relay.PoisonDeadLetter &&
