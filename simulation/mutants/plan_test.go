@@ -103,7 +103,7 @@ func stops() []mutant {
 			edits: in(stopFile, "		case k.tenure != 0 && k.quiesced:", "		case k.tenure < 0:"),
 		},
 		{
-			name: "a lease that was not taken up is freed", breaks: "a bucket hands back only what its own incarnation has written", caught: by("I-34", "I-5"),
+			name: "a lease that was not taken up is freed", breaks: "a bucket hands back only what its own incarnation has written", caught: by("I-34", scripted), scenario: "M-09-not-taken-up",
 			edits: in(coreFile, "c.lease.resuming && c.lease.read.Incarnation != c.cfg.Incarnation:", "c.lease.resuming && c.lease.read == nil:"),
 		},
 		{
