@@ -33,10 +33,12 @@ const (
 	processStalled   = "process.stalled"   // paused: nothing of it runs
 	processSuspended = "process.suspended" // paused: the same, and its monotonic clock stands still
 	processResumed   = "process.resumed"
-	processClockSet  = "process.clockset" // clockSet
-	faultHappened    = "fault.happened"   // faultOf
-	requestApplied   = "request.applied"  // applied: the table has executed a request
-	operatorActed    = "operator.acted"   // applied: the table has executed a person's request
+	processClockSet  = "process.clockset"  // clockSet
+	processCut       = "process.cut"       // it reaches no broker, whatever its peers do
+	processConnected = "process.connected" // it reaches them again
+	faultHappened    = "fault.happened"    // faultOf
+	requestApplied   = "request.applied"   // applied: the table has executed a request
+	operatorActed    = "operator.acted"    // applied: the table has executed a person's request
 	messagesWritten  = "messages.committed"
 	recordAppended   = "record.appended"
 	brokerLeft       = "broker.left"

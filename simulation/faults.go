@@ -59,6 +59,7 @@ const (
 	TopicPaused                    // a minute: an operator pauses a topic for a while, or gives its pause another end
 	BucketPaused                   // a minute: an operator pauses a bucket for a while, or gives its pause another end
 	RetryCalledOff                 // a minute: an operator sets half of what is set aside, retried or not, aside anew
+	BrokerCut                      // a minute: a process reaches no broker for up to five lease durations and its shutdown timeout
 	faultKinds
 )
 
@@ -72,7 +73,7 @@ var faultNames = [faultKinds]string{
 	"queueFull", "brokerMutes", "brokerForgetsProducer", "topicMissing", "topicLimitChanges",
 	"sameId", "scaleOut", "scaleIn", "replacement", "rollingUpdate", "crowd",
 	"conflicted", "keyParked", "topicParked", "retryAsked", "rowDiscarded", "modeChanged",
-	"topicPaused", "bucketPaused", "retryCalledOff",
+	"topicPaused", "bucketPaused", "retryCalledOff", "brokerCut",
 }
 
 func (k Fault) String() string { return faultNames[k] }

@@ -127,6 +127,9 @@ func (f *fleet) bootNamed(name, id string) *process {
 	p.lanes[store.Messages].limit, p.lanes[store.Coordination].limit = messageLimit, maxConcurrency
 	p.clock = f.newClock(p)
 	f.record(p.name, processStarted, started{id, p.mode, p.clock.skew, p.clock.drift})
+	if f.broker.cutOff[name] {
+		f.record(name, processCut, nil)
+	}
 	f.processes = append(f.processes, p)
 	f.leapAtStart(p)
 	props := p.Props(coordinator.New(f.config(p), p),

@@ -136,6 +136,40 @@ func TestOperatorsPauseAndCallOff(t *testing.T) {
 	}
 }
 
+// One process reaches no broker while its peers do, and all else goes wrong: it withdraws
+// and keeps nothing, its peers take over what it had, and it comes back.
+func TestOneProcessReachesNoBroker(t *testing.T) {
+	seen := map[string]int{}
+	for seed := uint64(1); seed <= 6; seed++ {
+		away, owners := map[string]bool{}, map[int]string{} // processes; of buckets
+		o := stormOptions(seed)
+		o.Relays, o.Faults[simulation.BrokerCut] = max(3, o.Relays), 2
+		o.Observe = func(e simulation.Event) {
+			seen[e.Name]++
+			switch e.Name {
+			case "relay.withdrawn":
+				away[e.Who] = strings.Contains(e.String(), "Reason:brokers")
+			case "relay.renamed":
+				if away[e.Who] {
+					seen["came back"]++
+				}
+				delete(away, e.Who)
+			case "bucket.claimed":
+				if before := owners[e.Bucket()]; away[before] && before != e.Who {
+					seen["taken over"]++
+				}
+				owners[e.Bucket()] = e.Who
+			}
+		}
+		demandOK(t, simulation.Run(o))
+	}
+	for _, name := range []string{"process.cut", "process.connected", "relay.withdrawn", "taken over", "came back"} {
+		if seen[name] < 3 {
+			t.Errorf("%s was seen %d times, want more", name, seen[name])
+		}
+	}
+}
+
 // sights are what was seen over many seeds, with counts.
 type sights struct {
 	faults, transitions map[string]int

@@ -132,7 +132,7 @@ func readCut(p *scenarioParser, w *words) func(*stage) error {
 	if w.has("off") {
 		name := w.take("a process")
 		return func(t *stage) error {
-			t.fleet.broker.CutOff(name)
+			t.fleet.cutOff(name)
 			return nil
 		}
 	}
@@ -149,7 +149,7 @@ func readCut(p *scenarioParser, w *words) func(*stage) error {
 func readReconnect(p *scenarioParser, w *words) func(*stage) error {
 	name := p.process(w)
 	return func(t *stage) error {
-		t.fleet.broker.Reconnect(name)
+		t.fleet.reconnect(name)
 		return nil
 	}
 }

@@ -124,9 +124,6 @@ func (t *stage) heal() {
 		h.land()
 	}
 	t.held = nil
-	for _, p := range f.processes {
-		f.broker.Reconnect(p.name)
-	}
 	f.heal()
 }
 

@@ -81,7 +81,7 @@ func storyOf(e Event) string {
 		return d.Invariant + " is broken"
 	}
 	switch e.Name {
-	case processStopping, processDied, processResumed, brokerLeft, brokerReturned:
+	case processStopping, processDied, processResumed, processCut, processConnected, brokerLeft, brokerReturned:
 		return name
 	case worldHealed:
 		return "all faults end"

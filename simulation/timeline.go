@@ -38,6 +38,7 @@ type life struct {
 	name, relay string
 	span
 	pauses  []pause
+	cuts    []span // it reached no broker
 	marks   []mark
 	appends map[int]map[int]bool // by bucket: the pixels at which records were appended
 	last    time.Duration        // of its last append: it may come after its end
@@ -158,6 +159,10 @@ func (t *Timeline) observeProcess(l *life, e Event) {
 		l.pauses = append(l.pauses, pause{span{from: e.At, open: true}, e.Name})
 	case processResumed:
 		l.pauses[len(l.pauses)-1].close(e.At)
+	case processCut:
+		l.cuts = append(l.cuts, span{from: e.At, open: true})
+	case processConnected:
+		l.cuts[len(l.cuts)-1].close(e.At)
 	case processDied:
 		t.died(l, e.At)
 	}
@@ -183,8 +188,16 @@ func (t *Timeline) died(l *life, at time.Duration) {
 	for b := range t.tenures {
 		t.lost(l, b, at)
 	}
+	l.closeSpans(at)
+}
+
+// closeSpans ends what lasts still.
+func (l *life) closeSpans(at time.Duration) {
 	for i := range l.pauses {
 		l.pauses[i].close(at)
+	}
+	for i := range l.cuts {
+		l.cuts[i].close(at)
 	}
 }
 
@@ -218,9 +231,7 @@ func (t *Timeline) latest(l *life, b int) *tenure {
 func (t *Timeline) Write(w io.Writer, r Report) error {
 	for _, l := range t.lives {
 		l.close(t.end)
-		for i := range l.pauses {
-			l.pauses[i].close(t.end)
-		}
+		l.closeSpans(t.end)
 	}
 	for i := range t.away {
 		t.away[i].close(t.end)

@@ -64,13 +64,19 @@ func (p *picture) drawBuckets(tr *track) {
 	}
 }
 
-// drawLife draws where a process lived, and its name.
+// drawLife draws where a process lived, its name, and where it reached no broker.
 func (p *picture) drawLife(tr *track, l *life) {
 	x := p.x(l.from)
 	p.put(`<rect class="life" x="%v" y="%v" width="%v" height="%v"/>`,
 		x, tr.top+labelHeight, max(1, p.x(l.to)-x), p.rows()+marksHeight)
 	p.put(`<text x="%v" y="%v" class="small"><tspan font-weight="600">%v</tspan> %v</text>`,
 		x, tr.top+labelHeight-3, l.name, l.relay)
+	for _, cut := range l.cuts {
+		x := p.x(cut.from)
+		p.put(`<rect class="away" x="%v" y="%v" width="%v" height="%v"><title>%v</title></rect>`,
+			x, tr.top+labelHeight, p.x(cut.to)-x, p.rows()+marksHeight,
+			fmt.Sprintf("%v reached no broker from %v to %v", l.label(), clockText(cut.from), clockText(cut.to)))
+	}
 }
 
 func (p *picture) trackOf(l *life) *track {

@@ -48,7 +48,7 @@ func drawn(t *testing.T, o simulation.Options) (picture string, classes map[stri
 func TestTimelineShowsTheRun(t *testing.T) {
 	o := simulation.Options{Seed: 2, Duration: 3 * time.Minute}
 	for _, kind := range []simulation.Fault{simulation.Crash, simulation.Stop, simulation.Stall, simulation.Suspend,
-		simulation.ClockBack, simulation.BrokerAway} {
+		simulation.ClockBack, simulation.BrokerAway, simulation.BrokerCut} {
 		o.Faults[kind] = 2
 	}
 	o.Faults[simulation.RequestLost] = 0.02
@@ -77,7 +77,7 @@ func TestTimelineShowsTheRun(t *testing.T) {
 		t.Errorf("%d lines for broken promises, and none was broken", classes["broken"]-1)
 	}
 	for _, text := range []string{"every promise was kept", ">p1</tspan> relay-", "process.died", "process.stopping", "process.clockset",
-		"stalled for", "suspended for", "no broker", "healed", ">1:00<", "virtual time", r.Digest, "prefers-color-scheme:dark"} {
+		"stalled for", "suspended for", "no broker", "reached no broker from", "healed", ">1:00<", "virtual time", r.Digest, "prefers-color-scheme:dark"} {
 		if !strings.Contains(picture, text) {
 			t.Errorf("the picture does not say %q", text)
 		}

@@ -95,6 +95,11 @@ func (f *fleet) trouble() {
 		f.broker.Leave()
 		f.At(s.between(time.Second, 2*time.Minute), f.returnBroker)
 	})
+	f.every(BrokerCut, func(s source) {
+		p := f.anyone(s)
+		f.cutOff(p.name)
+		f.At(s.between(0, 5*f.o.LeaseDuration+shutdownTimeout), func() { f.reconnect(p.name) })
+	})
 	f.every(TopicLimitChanges, func(s source) {
 		topic := topics[s.IntN(2)].name
 		f.broker.LimitTopic(topic, lowLimit)
@@ -168,6 +173,32 @@ func (f *fleet) returnBroker() {
 	}
 	f.record("broker", brokerReturned, nil)
 	f.broker.Return()
+}
+
+// cutOff takes all brokers away from a process, which may be still to start.
+func (f *fleet) cutOff(name string) {
+	if f.broker.cutOff[name] {
+		return
+	}
+	f.broker.CutOff(name)
+	if f.lives(name) {
+		f.record(name, processCut, nil)
+	}
+}
+
+// reconnect ends that.
+func (f *fleet) reconnect(name string) {
+	if !f.broker.cutOff[name] {
+		return
+	}
+	if f.lives(name) {
+		f.record(name, processConnected, nil)
+	}
+	f.broker.Reconnect(name)
+}
+
+func (f *fleet) lives(name string) bool {
+	return slices.ContainsFunc(f.processes, func(p *process) bool { return p.name == name })
 }
 
 // createTopics makes the topics; one may come late.
@@ -302,6 +333,9 @@ func (f *fleet) heal() {
 	clear(f.writers.poison)
 	f.broker.SetFaults(BrokerFaults{})
 	f.returnBroker()
+	for _, p := range f.processes {
+		f.reconnect(p.name)
+	}
 	for _, t := range allTopics() {
 		if _, exists := f.broker.topics[t.name]; exists {
 			f.broker.LimitTopic(t.name, 0)

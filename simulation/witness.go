@@ -31,6 +31,7 @@ type witness struct {
 	// not committed.
 	transactions map[int][]publisher.Token
 	stop         stopWitness
+	withdrew     time.Duration // when it did; 0: it takes part, or stops
 }
 
 // bucketWitness is what was seen of one bucket of a process.
@@ -112,7 +113,11 @@ func (w *witness) told(c *checker, p *process, e event.Event) {
 	case event.BucketDraining: // for the round before a stop, perhaps, which it hears of later
 		w.buckets[e.Bucket].draining = !w.stop.under || slices.Contains(w.yields, e.Bucket)
 	case event.RelayStopping:
-		w.stop = stopWitness{under: true, began: c.fleet.now}
+		w.stop, w.withdrew = stopWitness{under: true, began: c.fleet.now}, 0
+	case event.RelayWithdrawn:
+		w.withdrew = c.fleet.now
+	case event.RelayRenamed:
+		w.withdrew = 0
 	case event.RecordRejected:
 		b := &w.buckets[e.Bucket]
 		if !e.Alone && b.shared[e.Sequence] {

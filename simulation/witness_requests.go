@@ -253,6 +253,9 @@ func (w *witness) writesLease(c *checker, p *process, r store.Request) (answered
 		if w.numbers[r.Claim] != r.Bucket && w.known(r.Claim) {
 			about.violated("I-20", "%s keeps bucket %d under the number of another tenure", p.name, r.Bucket)
 		}
+		if w.isAway(c, p) && b.drain.aside.unanswered == "" {
+			about.violated("I-46", "%s keeps bucket %d although it withdrew %v ago", p.name, r.Bucket, c.fleet.now-w.withdrew)
+		}
 		expires, b.clean = r.Expires, b.clean && r.Claim == b.tenure
 		w.begins(p, r.Bucket, r.Claim)
 	case store.Release:
@@ -265,6 +268,13 @@ func (w *witness) writesLease(c *checker, p *process, r store.Request) (answered
 			b.granted = expires
 		}
 	}
+}
+
+// isAway tells whether a relay has withdrawn, and has had its time for handing its
+// buckets back; a round's time is what its last writes may take.
+func (w *witness) isAway(c *checker, p *process) bool {
+	since := max(w.withdrew, p.stalledUntil)
+	return w.withdrew > 0 && c.fleet.now-since > shutdownTimeout+c.fleet.o.LeaseRenewInterval
 }
 
 // begins notes a claim or keep on its way, and the tenure that it is of.

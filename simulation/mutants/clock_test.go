@@ -38,7 +38,7 @@ func clocks() []mutant {
 			edits: in(withdrawFile, "		if c.lastBeat == 0 {", "		if c.lastBeat < 0 {"),
 		},
 		{
-			name: "a relay that has withdrawn renews leases", breaks: "what is left when a relay has withdrawn lapses", caught: by(scripted), scenario: "X-13-in-flight",
+			name: "a relay that has withdrawn renews leases", breaks: "what is left when a relay has withdrawn lapses", caught: by("I-46"), scenario: "X-13-in-flight",
 			edits: in(withdrawFile, "c.attend(b, bucket.Leave)", "c.attend(b, bucket.Yield)"),
 		},
 		{
