@@ -35,6 +35,9 @@ type BrokerConfig struct {
 	RequestRecords int
 	// InFlight is how many requests to one partition are under way; default 5.
 	InFlight int
+	// Memory is for how long a partition knows a producer of which it appends nothing,
+	// whatever waits for it in the client; 0: for ever, but for BrokerFault.Forget.
+	Memory time.Duration
 }
 
 // BrokerFaults decide what goes wrong. Nil functions let nothing go wrong.

@@ -101,6 +101,29 @@ func TestModelBrokerDoesWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// A partition forgets a producer of which it has appended nothing for long, also while
+// records of it wait: what comes behind a rejected one is the first of a new one then.
+func TestModelBrokerForgetsAProducerWhoseRecordsWait(t *testing.T) {
+	for away, want := range map[time.Duration][]int{9 * time.Minute: {0}, 11 * time.Minute: {0, 2}} {
+		m := newBrokerRun(0)
+		m.broker.cfg.Memory = 10 * time.Minute
+		m.broker.CreateTopic("orders", 1, 2000)
+		p := m.open(publisher.Options{Number: 1})
+		m.send(p, 0, 10)
+		m.settle()
+		m.broker.Leave()
+		m.send(p, 1, 5000)
+		m.separate()
+		m.send(p, 2, 10)
+		m.clock.pass(away)
+		m.broker.Return()
+		m.settle()
+		if got := m.appended(); !slices.Equal(got, want) || !m.fatal {
+			t.Errorf("after %v: appended %v, want %v; fatal: %v", away, got, want, m.fatal)
+		}
+	}
+}
+
 // brokerRun drives producers of the model without a publisher.
 type brokerRun struct {
 	clock        *brokerTime

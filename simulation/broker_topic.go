@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/bucketbrigade/relay/actors/publisher"
 )
@@ -40,9 +41,10 @@ type brokerPartition struct {
 // brokerState is what a partition knows of one producer id: its epoch and the
 // last five requests, by which repeats are known.
 type brokerState struct {
-	epoch   int
-	last    int // last sequence appended
-	batches []brokerBatch
+	epoch    int
+	last     int           // last sequence appended
+	appended time.Duration // when that was
+	batches  []brokerBatch
 }
 
 type brokerBatch struct{ base, records int }
@@ -134,9 +136,11 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 	if r.tx != nil && p.session.id.epoch != r.epoch {
 		return brokerOldEpoch
 	}
+	b.outlive(partition, p.pid)
 	if code, fresh := partition.admit(p.pid, r); !fresh {
 		return code
 	}
+	partition.states[p.pid].appended = b.cfg.Clock.Now()
 	if r.tx != nil {
 		if code := b.join(p.session.id, r); code != "" {
 			return code
@@ -153,6 +157,14 @@ func (b *Broker) append(p *brokerProducer, q *brokerQueue, r *brokerRequest, f B
 func (b *Broker) dropState(p *brokerProducer, q *brokerQueue) {
 	if topic, known := b.topics[q.topic]; known && int(q.partition) < len(topic.partitions) {
 		delete(topic.partitions[q.partition].states, p.pid)
+	}
+}
+
+// outlive drops what a partition knows of a producer when that is too old.
+func (b *Broker) outlive(pt *brokerPartition, pid int64) {
+	s, known := pt.states[pid]
+	if known && b.cfg.Memory > 0 && b.cfg.Clock.Now()-s.appended > b.cfg.Memory {
+		delete(pt.states, pid)
 	}
 }
 

@@ -27,6 +27,8 @@ type Scenario struct {
 	Latency time.Duration
 
 	dateless bool            // the table's answers do not say the time
+	memory   time.Duration   // for which brokers know a producer that appends nothing; 0: for ever
+	records  int             // of one produce request at most; 0: the seed draws that
 	without  map[string]bool // topics that do not exist at the beginning
 	random   bool            // it sets a rate: writers write at random too
 	whole    bool            // it is a whole random run, "run for 60s", and has no steps

@@ -80,9 +80,11 @@ func (p *scenarioParser) setting(w *words) bool {
 	o := &s.Options
 	durations := map[string]*time.Duration{
 		"lease": &o.LeaseDuration, "interval": &o.LeaseRenewInterval, "skew": &o.MaxClockSkew,
-		"poll": &o.PollInterval, "latency": &s.Latency, "heal-within": &o.HealWithin,
+		"poll": &o.PollInterval, "latency": &s.Latency, "heal-within": &o.HealWithin, "broker-memory": &s.memory,
 	}
-	numbers := map[string]*int{"buckets": &o.Buckets, "batch": &o.BatchSize, "relays": &s.relays, "poison-after": &o.PoisonAfter}
+	numbers := map[string]*int{
+		"buckets": &o.Buckets, "batch": &o.BatchSize, "relays": &s.relays, "poison-after": &o.PoisonAfter, "request-records": &s.records,
+	}
 	word := w.peek()
 	switch {
 	case durations[word] != nil:
@@ -163,8 +165,8 @@ func (p *scenarioParser) fault(w *words) {
 // wholeRun reads for how long a random run goes on until everything is healed.
 func (p *scenarioParser) wholeRun(w *words) {
 	s := p.scenario
-	if len(s.steps) > 0 || s.open || s.Latency != 0 || len(s.without) > 0 {
-		w.fail("a random run has neither steps, nor latency, nor topics that do not exist")
+	if len(s.steps) > 0 || s.open || s.Latency != 0 || len(s.without) > 0 || s.memory != 0 || s.records != 0 {
+		w.fail("a random run has neither steps, nor latency, nor topics that do not exist, nor settings of the broker")
 	}
 	s.whole, s.Options.Duration, s.Options.Relays = true, w.positive("a while"), s.relays
 }

@@ -65,6 +65,10 @@ func newStage(s *Scenario, o Options) *stage {
 	t.fleet = f
 	f.net.latency, f.net.dateless = s.Latency, s.dateless
 	f.net.scripted = t.route
+	f.broker.cfg.Memory = s.memory
+	if s.records > 0 {
+		f.broker.cfg.RequestRecords = s.records
+	}
 	faults := f.brokerFaults()
 	faults.Request, faults.Conclude, faults.Reject = t.produce, t.conclude, t.reject
 	f.broker.SetFaults(faults)

@@ -14,18 +14,9 @@ import (
 func TestOrderOutlastsTheBrokersMemory(t *testing.T) {
 	const away = 30 * time.Minute
 	w := newWorld(1)
-	w.broker = simulation.NewBroker(simulation.BrokerConfig{Clock: w, Rand: w.random, RequestRecords: 1})
+	w.broker = simulation.NewBroker(simulation.BrokerConfig{Clock: w, Rand: w.random, RequestRecords: 1, Memory: 10 * time.Minute})
 	w.broker.CreateTopic("orders", 1, 0)
-	forgotten := map[int]bool{}
-	w.broker.SetFaults(simulation.BrokerFaults{
-		Reject: poisonous,
-		Request: func(r simulation.BrokerRequest) (f simulation.BrokerFault) {
-			// What it knew of producers from before is gone when it is back.
-			f.Forget = w.now >= away && !forgotten[r.Producer]
-			forgotten[r.Producer] = w.now >= away
-			return f
-		},
-	})
+	w.broker.SetFaults(simulation.BrokerFaults{Reject: poisonous})
 	w.open(publisher.Config{Listener: listener, Buckets: 1})
 	b := &tenant{w: w, aside: map[string]bool{}, due: map[uint64]int{}, limit: 10, batches: new(uint64), quiet: true}
 	w.answered = b.published

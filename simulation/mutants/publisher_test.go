@@ -19,6 +19,10 @@ func publishing() []mutant {
 			edits: in(producers, "return w.primed && w.era == era && actors.Elapsed(w.lastSent, now) < primeAfter", "return w.primed && w.era == era"),
 		},
 		{
+			name: "records wait for however long", breaks: "what outlasts a broker's memory does not wait behind another record", caught: by("I-4", "I-31"), scenario: "O-12-forgotten",
+			edits: in(submit, "	c.watch(p, r.lane.place)\n", ""),
+		},
+		{
 			// In its place is a careful one, with one request under way: some fleets are too slow.
 			name: "not gap-less", breaks: "shared producers are gap-less", caught: by("I-4", "I-31", "I-10"),
 			edits: in("actors/publisher/perform.go", "f.factory.Open(options, f.sink)",
