@@ -90,8 +90,7 @@ type path struct {
 	// refuses what comes behind a rejected one.
 	primed   bool
 	lastSent actors.Instant
-	// heard is when the path last had nothing outstanding, or got an acknowledgement;
-	// watched: a timer looks at it.
+	// heard is when the path last got an acknowledgement; watched: a timer looks at it.
 	heard   actors.Instant
 	watched bool
 	// era is the topic's when the path was primed: a topic that was deleted and
@@ -115,16 +114,13 @@ func (w *path) known(now actors.Instant, primeAfter time.Duration, era int) bool
 func (w *path) sent(now actors.Instant, primeAfter time.Duration, era int) {
 	w.primed = w.known(now, primeAfter, era)
 	w.era = era
-	if w.outstanding == 0 {
-		w.heard = now
-	}
 	w.outstanding++
 	w.alone = w.outstanding == 1
 	w.lastSent = now
 }
 
 // remembered is for how long a broker is relied upon to know a producer of which it
-// has got nothing. Records that wait for longer count like a pause of that length.
+// has got nothing: while nothing was sent, and while records waited.
 const remembered = DefaultPrimeAfter
 
 // watch looks after a path on which records wait behind another one.

@@ -23,6 +23,10 @@ func publishing() []mutant {
 			edits: in(submit, "	c.watch(p, r.lane.place)\n", ""),
 		},
 		{
+			name: "a pause does not count", breaks: "brokers forget a producer while it is idle, too", caught: by("I-4", "I-31"), scenario: "O-12-forgotten-idle",
+			edits: in(producers, "	w.outstanding++\n	w.alone = ", "	if w.outstanding == 0 {\n		w.heard = now\n	}\n	w.outstanding++\n	w.alone = "),
+		},
+		{
 			// In its place is a careful one, with one request under way: some fleets are too slow.
 			name: "not gap-less", breaks: "shared producers are gap-less", caught: by("I-4", "I-31", "I-10"),
 			edits: in("actors/publisher/perform.go", "f.factory.Open(options, f.sink)",
