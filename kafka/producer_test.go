@@ -71,6 +71,18 @@ func send(t testing.TB, p publisher.Producer, b inbox, r publisher.Record) *publ
 
 var record = publisher.Record{Topic: "t", Value: []byte("v")}
 
+// proven is a producer that has a record acknowledged, on a cluster of its own.
+func proven(t *testing.T, careful bool) (*kfake.Cluster, publisher.Producer, inbox) {
+	t.Helper()
+	cluster := startKfake(t, kfake.SeedTopics(1, "t"))
+	b := newInbox()
+	p := open(t, newFactory(t, kafka.Config{Brokers: cluster.ListenAddrs()}), publisher.Options{Careful: careful}, b.sink)
+	if fault := send(t, p, b, record); fault != nil {
+		t.Fatal(fault)
+	}
+	return cluster, p, b
+}
+
 // answerProduce makes the broker answer the next count produce requests with an
 // error code.
 func answerProduce(cluster *kfake.Cluster, code int16, count int32) {
@@ -103,12 +115,7 @@ func TestAnyRefusalEndsAGaplessProducer(t *testing.T) {
 		for _, careful := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", careful ", careful), func(t *testing.T) {
 				t.Parallel()
-				cluster := startKfake(t, kfake.SeedTopics(1, "t"))
-				b := newInbox()
-				p := open(t, newFactory(t, kafka.Config{Brokers: cluster.ListenAddrs()}), publisher.Options{Careful: careful}, b.sink)
-				if fault := send(t, p, b, record); fault != nil {
-					t.Fatal(fault)
-				}
+				cluster, p, b := proven(t, careful)
 				answerProduce(cluster, code, 1)
 				if err := p.Produce(record, publisher.Token{}); err != nil {
 					t.Fatal(err)
@@ -147,12 +154,7 @@ func TestBrokerAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := startKfake(t, kfake.SeedTopics(1, "t"))
-			b := newInbox()
-			p := open(t, newFactory(t, kafka.Config{Brokers: cluster.ListenAddrs()}), publisher.Options{Careful: true}, b.sink)
-			if fault := send(t, p, b, record); fault != nil {
-				t.Fatal(fault)
-			}
+			cluster, p, b := proven(t, true)
 			answerProduce(cluster, c.code, c.count)
 			fault := send(t, p, b, record)
 			if c.want == 0 && fault != nil || c.want != 0 && (fault == nil || fault.Class != c.want) {

@@ -17,10 +17,11 @@ var (
 	// ErrAmbiguous says that it is unknown whether the write was applied: all of it, or nothing. It was
 	// sent and no answer said which, or what is found in the table allows both. So is a write that the
 	// SDK sent until it gave up (throttled, say), and one that was refused by the service when it was sent
-	// again, since an earlier sending had no answer. errors.As still finds the last answer. Nothing is lost and nothing was notified; relays find by
-	// polling what was stored. After Commit, read the business item to learn whether the transaction was
-	// applied; after Enqueue, enqueue the same messages again under the same IDs. At worst they are then
-	// stored twice, and a consumer that deduplicates on the message ID sees them once.
+	// again, since an earlier sending had no answer. errors.As still finds the last answer. Nothing is lost
+	// and nothing was notified; relays find by polling what was stored. After Commit, read the business item
+	// to learn whether the transaction was applied; after Enqueue, enqueue the same messages again under the
+	// same IDs. At worst they are then stored twice, and a consumer that deduplicates on the message ID sees
+	// them once.
 	ErrAmbiguous = errors.New("outbox: ambiguous: the write may or may not have been applied")
 
 	// ErrSequenceBehind says that nothing was written (unless the error is ErrAmbiguous too), since another

@@ -1,18 +1,6 @@
 package publisher
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
-
-// carefulIdle is how long a careful producer is kept that nobody uses, poolIdle a
-// shared one of a pool for topics with a small limit: the limit may be another one by
-// now, or the topic gone.
-const (
-	carefulIdle = time.Minute
-	poolIdle    = 10 * time.Minute
-)
+import "cmp"
 
 // carefulFor is the careful producer of a batch. A careful producer is not
 // gap-less, so a rejected record fails alone, and it takes the client's default
@@ -62,30 +50,6 @@ func (c *core) leaveCareful(t *batch) {
 	if p.users == 0 {
 		c.wake(carefulIdle, idleDue{p.options.Number, p.uses})
 	}
-}
-
-// idleDue closes a producer that nobody has used in the meantime.
-func (c *core) idleDue(m idleDue) {
-	p := c.producer(m.producer)
-	switch {
-	case p == nil || p.state != open || p.users > 0:
-	case p.uses == m.uses && p.outstanding == 0:
-		p.state = ending
-		c.close(p, 0)
-		if p.slot != nil {
-			p.slot.producer = nil
-			c.dropEmptyPools()
-		}
-	case p.slot != nil:
-		c.wake(poolIdle, idleDue{p.options.Number, p.uses})
-	}
-}
-
-// dropEmptyPools makes room for pools of other limits.
-func (c *core) dropEmptyPools() {
-	c.pools = slices.DeleteFunc(c.pools, func(p *pool) bool {
-		return !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.producer != nil || s.failing() })
-	})
 }
 
 // maxSpan bounds how far behind a guilty row a bucket goes carefully, one record at a
